@@ -69,7 +69,7 @@ _ENGLISH = tuple(
         r"what (?:do|does|did|has|have) (?P<a>.+?) (?:have )?to do with (?P<b>.+?)",
         rf"what (?:do|did) (?P<pair>.+?) have to do with {_EACH}",
         r"how (?:do|does|did) (?P<pair>.+?) (?:relate|connect)(?: to each other)?",
-        r"how (?:do|does|did) (?P<a>.+?) (?:relate|connect) to (?P<b>.+?)",
+        r"how (?:do|does|did) (?P<a>.+?) relate to (?P<b>.+?)",
     )
 )
 _HAN_NOUN = "(?:关系|联系|关联|渊源|瓜葛|交集|纠葛)"
@@ -179,6 +179,17 @@ class _Connection:
         for view in self.explorer.entities(called, limit=10, offset=0).items:
             if any(whole.search(each) for each in (view.name, *view.aliases)):
                 return view
+        return self._inside(called) if has_han(called) else None
+
+    def _inside(self, name: str) -> EntityView | None:
+        """Return the entity whose name is the longest part, half at least, of a Chinese name."""
+        for size in range(len(name) - 1, max(1, (len(name) - 1) // 2), -1):
+            for start in range(len(name) - size + 1):
+                try:
+                    part = name[start : start + size]
+                    return self.explorer.entity_at(self.explorer.number(part))
+                except NameUnknown:
+                    continue
         return None
 
     def _connected(self, one: EntityView, other: EntityView) -> Draft:
@@ -301,7 +312,7 @@ class _Connection:
         documents: Sequence[tuple[str, str]],
     ) -> list[str]:
         """Return what else links the two: shared entities, and documents that name both."""
-        lines = []
+        lines: list[str] = []
         for shared in self.explorer.common_neighbours(one.id, other.id, limit=2 * _SHARED):
             if shared.id not in passed and len(lines) < _SHARED:
                 lines += self._through(one, shared, other)
@@ -356,7 +367,12 @@ class _Connection:
     def _unknown(self, name: str, known: EntityView) -> Draft:
         """Say that one of the two is not in the documents, and what is nearest."""
         near = self.explorer.entities(name, limit=_NEAREST, offset=0).items
-        lines = [self._say(f"These documents do not name {name}.", f"这些文档没有提到{name}。")]
+        lines = [
+            self._say(
+                f"{name} is not among the names known from these documents.",
+                f"{name}不在这些文档已知的名称之中。",
+            )
+        ]
         if near:
             names = self._say(", ", "、").join(view.name for view in near)
             lines.append(self._say(f"Similar names: {names}", f"相近的名称：{names}"))

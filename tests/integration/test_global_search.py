@@ -24,6 +24,7 @@ from engine.storage.schema import document_filter
 WAYS: tuple[Selection, ...] = ("fixed", "dynamic", "lazy", "drift")
 QUESTION = "What conflicts were there over the cable and its repair fund?"
 GENERIC = "What are the main themes across these documents?"
+CHINESE_GENERIC = "这些文件的主要主题是什么？"
 CHINESE = "这些文件反映了海底电缆的哪些主要问题？"
 
 EveryWay = pytest.mark.parametrize("way", WAYS)
@@ -113,7 +114,9 @@ def shown_tokens(server: OpenAIServer) -> int:
 
 
 @EveryWay
-@pytest.mark.parametrize("question", [QUESTION, GENERIC, CHINESE], ids=["en", "generic", "zh"])
+@pytest.mark.parametrize(
+    "question", [QUESTION, GENERIC, CHINESE_GENERIC], ids=["en", "generic", "zh"]
+)
 def test_without_a_model_every_way_answers_with_quotes_at_their_places(
     free: KnowledgeEngine, way: Selection, question: str
 ) -> None:

@@ -33,9 +33,10 @@ _LISTED = 6
 _SHOWN_TITLES = 4
 _READ = 24
 """Maximum number of chunks of a topic whose sentences compete."""
-_SENTENCES = 2
-_SECOND = 0.7
-"""Least share of the first sentence's score that a second one has."""
+_SENTENCES, _SECOND = 2, 0.7
+"""Maximum sentences of a topic, and least share of the first one's score that a second one has."""
+_OF_SUBJECT, _NEXT_BEST = 4, 0.4
+"""The same for a section that tells of the subject of a question."""
 _ALIKE = 0.4
 _OTHER_LANGUAGE, _PERSONAL, _UNNAMED = 0.3, 0.5, 0.5
 """Factors for sentences in another script, in the first person, or without the topic's words."""
@@ -43,6 +44,8 @@ _FARTHER = 0.85
 """Factor for the title of each unit farther from the centre of its topic."""
 _OTHER_TITLE = 0.6
 """Factor for titles in another script than the question's."""
+_LEAST = 0.1
+"""Worth of a sentence without a word that other parts have, too."""
 _OPENING, _DEFINES, _BARE = 1.3, 1.4, 0.4
 """Factors for the first sentence of a chunk, for definitions, and for no word of the title."""
 _DEFINITION = re.compile(
@@ -152,6 +155,7 @@ class _Entities:
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     """Return the table of contents of the visible documents, or of what they say of a subject."""
     subject, looked_at = None, 0
+    topics: list[Topic] = []
     if scene.generic:
         units, looked_at = _sampled_units(scene)
     else:
@@ -159,7 +163,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     known = _Entities.of(scene, (chunk for unit in units for chunk in unit.chunks))
     if subject is not None:
         topics = [Topic((unit,), subject.words) for unit in units]
-    else:
+    elif units:
         topics = group_units(
             units,
             entities_of=known.ids,
@@ -307,7 +311,8 @@ class _Page:
         """Return names and noun phrases that more of a topic's units have than of the others."""
         units = topic.units
         inside, every = self.known.within(units), spread
-        if len(units) < _MANY:  # one long document: by chunks
+        held = inside
+        if len(units) < _MANY:  # few long documents: by chunks
             units = tuple(Unit(u.document_id, u.headings, (c,)) for u in units for c in u.chunks)
             inside = self.known.within(units)
         total = len(self.units)
@@ -315,9 +320,8 @@ class _Page:
         for entity, count in inside.items():
             share = count / len(units)
             rare = math.log(1 + total / every[entity])
-            if len(topic.units) >= _MANY and (
-                share < _SHARED or share * total < _LIFT * every[entity]
-            ):
+            is_rare = len(topic.units) >= _MANY and share < _SHARED
+            if is_rare or held[entity] * total < _LIFT * every[entity] * len(topic.units):
                 continue
             if entity.type == "PLACE" or (len(topic.units) < _MANY and entity.type != "CONCEPT"):
                 continue
@@ -339,7 +343,7 @@ class _Page:
             for word in re.findall(r"[^\W\d_]+", chunk.text):
                 stem = tokens(word)
                 if len(stem) == 1 and stem[0] in best:
-                    surfaces[stem[0]][word.lower()] += 1
+                    surfaces[stem[0]][word] += 1
         for term in best:
             if has_han(term):
                 surfaces[term][term] += 1
@@ -404,13 +408,15 @@ class _Page:
             key=lambda said: (-said.score, said.chunk.document_id, said.chunk.start + said.start),
         )
         chosen: list[_Said] = []
+        is_whole = self.subject is None
+        most, share = (_SENTENCES, _SECOND) if is_whole else (_OF_SUBJECT, _NEXT_BEST)
         for said in ranked:
-            if chosen and said.score < _SECOND * chosen[0].score:
+            if chosen and said.score < share * chosen[0].score:
                 break
             if not any(_is_alike(said.words, other) for other in told):
                 chosen.append(said)
                 told.append(said.words)
-            if len(chosen) == _SENTENCES:
+            if len(chosen) == most:
                 break
         return [self.cited.line(said) for said in chosen]
 
@@ -428,7 +434,7 @@ class _Page:
                 if self.subject is not None:
                     value = self.subject.told_by(words, chunk)
                 else:
-                    value = sum(topic.weights.get(word, 0.0) for word in words) / most
+                    value = _LEAST + sum(topic.weights.get(word, 0.0) for word in words) / most
                     value *= (_BARE + len(words & heads) / (len(heads) or 1)) / math.sqrt(
                         len(words) or 1
                     )

@@ -17,7 +17,9 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\d.,:]*")
 _SPEAKER = re.compile(r"[*_]{0,3}(?:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,4}):[*_]{0,3} +")
 _VERB = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may|might"
-    r"|must|began|became|bought|brought|built|came|chose|drew|fell|felt|found|gave|got|grew|heard|held"
+    r"|must|ate|bled|blew|bore|bound|bred|broke|burnt|caught|cost|cut|drank|drove|dug|fed|fled|flew|fought"
+    r"|hid|hit|hung|hurt|let|lit|meant|rang|rode|sank|shook|shot|shut|slept|sought|spoke|split|spread|stole"
+    r"|struck|swept|swore|threw|woke|wound|began|became|bought|brought|built|came|chose|drew|fell|felt|found|gave|got|grew|heard|held"
     r"|kept|knew|laid|led|left|lost|made|met|paid|put|ran|read|rose|said|sang|sat|saw|sent|set|sold"
     r"|spent|stood|swam|taught|told|took|thought|went|won|wore|wrote|allows?|asks?|begins?|calls?"
     r"|comes?|consists?|contains?|covers?|deals?|depends?|describes?|exists?|explains?|follows?|gives?"
@@ -26,6 +28,7 @@ _VERB = re.compile(
     r"|sends?|serves?|shows?|stands?|starts?|stays?|supports?|takes?|tells?|tries|uses?|wants?|works?"
     r"|writes?|[a-z]{2,}ed)\b"
 )
+_FILLER = re.compile(r"\b(?:u[hm]+|mm+|m?hmm|yeah|gonna|dunno|wanna)\b", re.IGNORECASE)
 _CAPITALS = re.compile(r"^(?:\W*[A-Z]{3,}\b.{0,4}){2}|\b[A-Z]{3,} [A-Z]{2,} [A-Z]{3,}\b")
 _ENDS = re.compile(r"[.。][”’\"')）」』]?$")
 _TORN = re.compile(
@@ -48,7 +51,7 @@ _LEANS = re.compile(
 _EARLY = re.compile(rf"\b{_BACK}\b", re.IGNORECASE)
 _NAMED = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
 _HAN_LEANS = re.compile(
-    r"[^\w]*(?:[他她它这那其此该但并而也又还就却且]|因此|所以|于是|然而|不过|另外|此外|同时|如果|如今|后来|当时|当然|我|你|您"
+    r"[^\w]*(?:本[节章文]|[他她它这那其此该但并而也又还就却且]|因此|所以|于是|然而|不过|另外|此外|同时|如果|如今|后来|当时|当然|我|你|您"
     r"|由于此|例如|比如|首先|其次|最后|总之|两者|双方|前者|后者|答|问)"
 )
 _FIRST_PERSON = re.compile(r"\b(?:I|we|you|my|our|your|me|us)\b|['’](?:ll|ve|re|m)\b|[我你您]")
@@ -58,7 +61,7 @@ _SEPARATORS = re.compile(r"[,;、，；·|]")
 _MAX_SEPARATORS = 8
 _LABELS = re.compile(r"(?:^|\s)[A-Z][a-z]+: |：\s?")
 _RULES = re.compile(r"-{4,}|={4,}|\|.*\|")
-_PAIRS = ("()", "[]", "“”", "（）", "《》", "「」")
+_PAIRS = (("(", ")"), ("[", "]"), ("“", "”"), ("（", "）"), ("《", "》"), ("「", "」"))
 
 
 def standalone_spans(text: str) -> Iterator[tuple[int, int]]:
@@ -75,7 +78,13 @@ def stands_alone(sentence: str) -> bool:
     text = strip_markdown(sentence)
     if not MIN_WORDS <= word_count(text) <= MAX_WORDS or not _ENDS.search(text):
         return False
-    if _TORN.search(text) or is_unpaired(text) or "\n\n" in sentence or "*" in text:
+    if (
+        _TORN.search(text)
+        or _FILLER.search(text)
+        or is_unpaired(text)
+        or "\n\n" in sentence
+        or "*" in text
+    ):
         return False
     if is_chinese(text):
         return not _HAN_LEANS.match(text)

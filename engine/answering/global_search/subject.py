@@ -26,6 +26,8 @@ _LEAST_WEIGHT = 0.1
 """Weight of a word that most documents have."""
 _LEAST_RELEVANCE, _UNWORDED = 0.5, 0.3
 """Least relevance of a passage that has no word of the question, and what its sentences count."""
+_NEAREST = 12
+"""So many of the nearest passages tell of it where no word can say so: in another script."""
 _OF_DOCUMENT = 3
 """Maximum sections of one document, where several documents tell of the subject."""
 
@@ -75,16 +77,16 @@ def search_subject(scene: GlobalContext) -> tuple[Subject, list[Unit]]:
     plain = Subject(words, is_chinese=has_han(scene.question))
     shares = {key: plain.share(some) for key, some in held.items()}
     subject = replace(plain, least=max(_HELD * max(shares.values(), default=0.0), 1e-9))
-    about = [
-        one
-        for one in found
-        if one.chunk_id in chunks
-        and (
-            one.relevance >= _LEAST_RELEVANCE
-            if not words or subject.is_foreign(chunks[one.chunk_id])
-            else shares[one.chunk_id] >= subject.least
-        )
-    ]
+    near = {one.chunk_id for one in found[:_NEAREST]}
+
+    def tells(passage: Passage) -> bool:
+        if subject.is_foreign(chunks[passage.chunk_id]):
+            return passage.chunk_id in near
+        if not words:
+            return passage.relevance >= _LEAST_RELEVANCE
+        return shares[passage.chunk_id] >= subject.least
+
+    about = [one for one in found if one.chunk_id in chunks and tells(one)]
     return subject, _units(subject, about, chunks)
 
 

@@ -45,7 +45,7 @@ _CODE = re.compile(r"[\w.-]*[\d_.][\w.-]*|.{0,3}")
 """Titles that say nothing: "ES2006b", "notes_final.txt"."""
 
 Texts = Iterable[tuple[str, float]]
-Rows = NDArray[np.float32]
+Rows = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -160,7 +160,9 @@ def group_units(
     every = (rows > 0).mean(axis=0)
     topics = []
     for number, centre in enumerate(centres):
-        members = sorted(np.flatnonzero(owner == number), key=lambda row: (-near[centre, row], row))
+        members = sorted(
+            np.flatnonzero(owner == number).tolist(), key=lambda row: (-near[centre, row], row)
+        )
         centroid = rows[members].sum(axis=0)
         weights = {terms[at]: float(centroid[at]) for at in np.flatnonzero(centroid > 0)}
         shares = (rows[members] > 0).mean(axis=0)
@@ -203,7 +205,7 @@ def _vectors(counts: Sequence[Counter[str]]) -> tuple[Rows, list[str]]:
     known = [term for term, found in held.items() if 2 <= found <= most]
     terms = sorted(known, key=lambda term: (-held[term], term))[:_MAX_TERMS]
     column = {term: at for at, term in enumerate(terms)}
-    rows = np.zeros((len(counts), len(terms)), dtype=np.float32)
+    rows = np.zeros((len(counts), len(terms)), dtype=np.float64)
     for number, one in enumerate(counts):
         for term, count in one.items():
             at = column.get(term)

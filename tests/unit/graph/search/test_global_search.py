@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from engine.storage.tokenization import tokens
 from graph.model import Chunk, Community, Evidence, Finding, Report
 from graph.search.global_search import (
     Point,
-    chunk_match,
-    community_of_chunks,
     content_terms,
     greedy_cover,
     informativeness,
-    map_points,
-    reduce_points,
     report_text,
     select_reports,
-    token_similarity,
 )
 
 COMMUNITIES = [
@@ -61,11 +52,6 @@ REPORTS = [
     report("a1", "x " * 20, level=1, rating=4.0),
     report("a2", "x " * 20, level=1, rating=6.0),
 ]
-
-
-def by_tokens(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-    wanted = set(content_terms(question, tokens=tokens))
-    return np.array([len(wanted & set(tokens(text))) / max(1, len(wanted)) for text in texts])
 
 
 def test_the_finest_level_that_fits_is_taken() -> None:
@@ -124,73 +110,6 @@ def test_generic_questions_are_told_from_those_with_a_subject(question: str, gen
     assert (content_terms(question, tokens=tokens) == []) is generic
 
 
-def test_a_question_with_a_subject_drops_findings_that_say_nothing_to_it() -> None:
-    reports = [
-        report("a", "The cable broke in March 2016 off the cape.", "The choir sang on the quay.")
-    ]
-    points = map_points(
-        "What happened to the cable?",
-        reports,
-        match=by_tokens,
-        tokens=tokens,
-        document_of=DOCUMENT_OF,
-    )
-
-    assert [point.text for point in points] == ["The cable broke in March 2016 off the cape."]
-    assert 0 < points[0].score <= 100
-    assert points[0].evidences == reports[0].findings[0].evidences
-
-
-def test_a_generic_question_prefers_weight_and_substance() -> None:
-    def refuse(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        raise AssertionError("a generic question is compared with nothing")
-
-    full = "The Vey Station lost 2.34 million crowns to Pale Harbour between 2016 and 2020."
-    reports = [report("a", full, "It rained.", rating=9.0), report("b", "So it went.", rating=1.0)]
-    points = map_points(
-        "What are the main themes?",
-        reports,
-        match=refuse,
-        tokens=tokens,
-        document_of=DOCUMENT_OF,
-    )
-
-    assert [point.text for point in points] == [full, "It rained.", "So it went."]
-
-
-def test_points_in_the_language_of_the_question_come_first() -> None:
-    reports = [
-        report(
-            "a",
-            "The station closed in 2011 after the storm.",
-            "维岛海洋研究站在2011年2月的那场大风暴之后永久关闭。",
-        )
-    ]
-    options = {"match": by_tokens, "tokens": tokens, "document_of": DOCUMENT_OF}
-
-    english = map_points("What are the main themes?", reports, **options)  # type: ignore[arg-type]
-    chinese = map_points("主要主题是什么？", reports, **options)  # type: ignore[arg-type]
-    assert english[0].text.startswith("The")
-    assert chinese[0].text.startswith("维")
-
-
-def test_the_same_statement_in_two_reports_is_one_point() -> None:
-    text = "The cable broke in March 2016 off the cape."
-    points = map_points(
-        "What broke the cable?",
-        [report("a", text), report("b", text)],
-        match=by_tokens,
-        tokens=tokens,
-        document_of=DOCUMENT_OF,
-    )
-
-    assert len(points) == 1
-
-
-def test_no_reports_no_points() -> None:
-    assert map_points("Why?", [], match=by_tokens, tokens=tokens, document_of={}) == []
-
-
 def point(text: str, score: float, chunk: str, community: str = "a") -> Point:
     return Point(
         text=text,
@@ -198,48 +117,6 @@ def point(text: str, score: float, chunk: str, community: str = "a") -> Point:
         evidences=(Evidence(chunk_id=chunk, start=0, end=1),),
         community_id=community,
     )
-
-
-def reduced(
-    points: Sequence[Point],
-    *,
-    limit: int = 10,
-    budget: int = 1000,
-    given: Sequence[Point] = (),
-) -> list[Point]:
-    return reduce_points(
-        points,
-        limit=limit,
-        budget_tokens=budget,
-        count=words,
-        similarity=token_similarity(tokens),
-        document_of=DOCUMENT_OF,
-        given=given,
-    )
-
-
-def test_a_repetition_loses_against_something_new() -> None:
-    first = point("The cable broke off the cape in March.", 90, "c1")
-    again = point("In March the cable broke off the cape.", 89, "c2")
-    other = point("The choir collected money for the widows.", 50, "c3", "b")
-
-    assert reduced([first, again, other], limit=2) == [first, other]
-
-
-def test_a_new_document_wins_over_a_used_one() -> None:
-    first = point("Alpha beta gamma.", 90, "c1")
-    same = point("Delta epsilon zeta.", 80, "c1", "b")
-    new = point("Eta theta iota.", 70, "c2", "c")
-
-    assert reduced([first, same, new], limit=2) == [first, new]
-
-
-def test_a_used_community_counts_less() -> None:
-    first = point("Alpha beta gamma.", 90, "c1", "a")
-    same = point("Delta epsilon zeta.", 80, "c2", "a")
-    new = point("Eta theta iota.", 78, "c3", "b")
-
-    assert reduced([first, same, new], limit=2) == [first, new]
 
 
 points_of = st.lists(
@@ -252,18 +129,6 @@ points_of = st.lists(
     ),
     max_size=12,
 )
-
-
-@given(points_of, st.integers(0, 30), st.integers(0, 6), st.randoms())
-def test_reducing_keeps_to_limit_and_budget_and_ignores_order(
-    points: list[Point], budget: int, limit: int, randomness: object
-) -> None:
-    unique = list({one.text: one for one in points}.values())
-    chosen = reduced(unique, limit=limit, budget=budget)
-
-    assert len(chosen) <= limit
-    assert sum(words(one.text) for one in chosen) <= budget
-    assert reduced(unique[::-1], limit=limit, budget=budget) == chosen
 
 
 def test_substance_is_names_and_figures_in_a_sentence_of_readable_length() -> None:
@@ -281,66 +146,3 @@ def chunk(number: int, text: str) -> Chunk:
 
 CABLE = "The cable broke off the cape in March 2016. It took four years to find the cause again."
 CHOIR = "The choir of the northern quay sang for the widows of the storm on Sunday evening."
-
-
-def test_a_chunk_belongs_to_the_report_that_rests_most_on_it_or_on_its_document() -> None:
-    beside = Chunk(id="c0b", document_id="d0", title="Notes", text=CHOIR, end=len(CHOIR))
-    chunks = {one.id: one for one in (chunk(0, CABLE), beside, chunk(9, CHOIR))}
-    owner = community_of_chunks([report("a", "The cable broke."), report("b")], chunks)
-
-    assert [owner(key) for key in ("c0", "c0b", "c9", "unknown")] == ["a", "a", "", ""]
-
-
-def test_given_points_come_first_in_their_order_and_are_not_told_twice() -> None:
-    points = [point(f"Statement {n} of the harbour.", 90 - n, f"c{n}") for n in range(6)]
-    given = [points[4], points[2]]
-    chosen = reduced(points, limit=4, budget=1000, given=given)
-
-    assert chosen[:2] == given
-    assert len({one.text for one in chosen}) == len(chosen) == 4
-
-
-def matched(near: dict[str, float]) -> list[float]:
-    chunks = {
-        f"c{n}": chunk(n, text) for n, text in enumerate((CABLE, CHOIR, "Tea.", "Jam.", "Ice."))
-    }
-    places = {text: [key] for key, text in ((k, c.text) for k, c in chunks.items())}
-    match = chunk_match(
-        "What became of the cable?",
-        places=places,
-        chunks=chunks,
-        near=near,
-        tokens=tokens,
-        weight=lambda _: 1.0,
-    )
-    return match("", [CABLE, CHOIR, "Tea.", "unknown"]).tolist()
-
-
-def test_a_statement_is_as_near_as_its_chunk() -> None:
-    by_words = matched({})
-    by_both = matched({"c0": 0.5, "c1": 0.4, "c2": 0.1, "c3": 0.1, "c4": 0.1})
-
-    assert by_words[0] > 0
-    assert by_words[1:] == [0.0, 0.0, 0.0]
-    assert by_both[0] > by_both[1] > 0
-    assert by_both[2:] == [0.0, 0.0]
-
-
-def test_what_recurs_across_documents_is_told_before_what_stands_alone() -> None:
-    points = [
-        point("Rainbow pancakes tasted wonderful yesterday.", 60, "c1", "a"),
-        point("The barrage divided the council.", 59, "c2", "b"),
-        point("Fishermen opposed the barrage.", 58, "c3", "c"),
-        point("Pianos arrived by steamer.", 57, "c4", "d"),
-    ]
-    options = {"limit": 1, "budget_tokens": 99, "count": words, "document_of": DOCUMENT_OF}
-
-    plain = reduce_points(points, similarity=token_similarity(tokens), **options)  # type: ignore[arg-type]
-    told = reduce_points(
-        points,
-        similarity=token_similarity(tokens),
-        concepts=tokens,
-        **options,  # type: ignore[arg-type]
-    )
-    assert plain == [points[0]]
-    assert told[0] in points[1:3]

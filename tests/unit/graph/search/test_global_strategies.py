@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from engine.storage.tokenization import tokens
 from graph.communities.leiden import CommunityTree
-from graph.model import Chunk, Community, Evidence, Finding, Report
-from graph.search.global_search import Point, report_match
+from graph.model import Chunk, Community, Finding, Report
+from graph.search.global_search import report_match
 from graph.search.global_strategies import (
     Descent,
     RelevanceTest,
@@ -19,7 +19,6 @@ from graph.search.global_strategies import (
     TestBudget,
     by_community,
     chunk_reports,
-    follow_up_terms,
     relevant_chunks,
     select_dynamic,
 )
@@ -226,39 +225,6 @@ def test_a_sheet_holds_sentences_at_their_places() -> None:
     for finding in sheet.findings:
         (place,) = finding.evidences
         assert TEXT[place.start : place.end] == finding.text
-
-
-def named(text: str, score: float) -> Point:
-    return Point(
-        text=text, score=score, evidences=(Evidence(chunk_id="c", start=0, end=1),),
-        community_id="a",
-    )  # fmt: skip
-
-
-def names_in(text: str) -> list[str]:
-    return [name for name in ("Ada Brine", "Orrin Vale", "Gull Quay", "陆汀兰") if name in text]
-
-
-def test_names_that_the_question_lacks_lead_on_the_weightiest_first() -> None:
-    points = [
-        named("Ada Brine met Orrin Vale.", 90),
-        named("Orrin Vale left Gull Quay.", 50),
-        named("Nothing else.", 10),
-    ]
-    found = follow_up_terms(
-        "What did Ada Brine do?", points, names_in=names_in, tokens=tokens, limit=5
-    )
-
-    assert found == ["Orrin Vale", "Gull Quay"]
-
-
-def test_a_name_that_was_followed_or_stands_everywhere_leads_nowhere() -> None:
-    points = [named("Ada Brine met Orrin Vale.", 90), named("Ada Brine met 陆汀兰.", 50)]
-    found = follow_up_terms(
-        "Who?", points, names_in=names_in, tokens=tokens, limit=5, known=["Orrin Vale"]
-    )
-
-    assert found == ["陆汀兰"]
 
 
 def test_a_report_fits_by_its_words_and_by_its_nearest_chunk() -> None:

@@ -1,0 +1,122 @@
+"""How two things are connected, and overviews, without a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from engine import Answer, KnowledgeEngine
+from engine.answering.connections import connection_pairs
+
+TEXTS = {
+    "Ada": "# Ada Quill\n\nAda Quill founded the Harbour Press in 1902. "
+    "She was born in Port Ansgar.",
+    "Press": "# Harbour Press\n\nThe Harbour Press printed the Island Gazette. "
+    "Bo Lund bought the Harbour Press in 1931.",
+    "Lund": "# Bo Lund\n\nBo Lund was the richest banker of the port of Vesterhamn. "
+    "He was the uncle of Ada Stone.",
+    "Stone": "# Ada Stone\n\nAda Stone wrote the history of the islands in twelve volumes.",
+    "Zoo": "# Zebra House\n\nThe Zebra House in Kelder keeps nine zebras.",
+}
+
+
+@pytest.fixture(scope="module")
+def engine(open_engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeEngine]:
+    folder = tmp_path_factory.mktemp("connections")
+    for name, text in TEXTS.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf8")
+    with open_engine(folder / "library") as engine:
+        assert engine.add(folder).failed == ()
+        yield engine
+
+
+def check(engine: KnowledgeEngine, answer: Answer) -> None:
+    for citation in answer.citations:
+        text = engine.document_text(citation.document_id)
+        assert text[citation.start : citation.end] == citation.quote
+        assert f"[{citation.number}]" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("question", "pair"),
+    [
+        ("How are Ada Quill and Bo Lund connected?", ("Ada Quill", "Bo Lund")),
+        ("How is Ada Quill related to the Harbour Press?", ("Ada Quill", "the Harbour Press")),
+        ("What links Ada Quill to Bo Lund?", ("Ada Quill", "Bo Lund")),
+        ("What is the connection between Ada and Bo?", ("Ada", "Bo")),
+        ("What does Ada have to do with Bo?", ("Ada", "Bo")),
+        ("陆听澜与沈望舒有什么关系？", ("陆听澜", "沈望舒")),
+        ("陆听澜和沈望舒之间的关系是什么？", ("陆听澜", "沈望舒")),
+    ],
+)
+def test_a_question_for_a_connection_names_its_two_ends(
+    question: str, pair: tuple[str, str]
+) -> None:
+    assert pair in connection_pairs(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who founded the Harbour Press?",
+        "What is the difference between testing and unstable?",
+        "How do I connect to the network?",
+        "沈望舒是谁？",
+    ],
+)
+def test_other_questions_ask_for_no_connection(question: str) -> None:
+    assert connection_pairs(question) == []
+
+
+def test_a_way_through_a_third_thing_has_a_sentence_for_each_step(engine: KnowledgeEngine) -> None:
+    answer = engine.ask("How are Ada Quill and Bo Lund connected?")
+
+    check(engine, answer)
+    assert not answer.abstained
+    assert "through Harbour Press" in answer.text
+    assert "Ada Quill founded the Harbour Press in 1902." in answer.text
+    assert "Bo Lund bought the Harbour Press in 1931." in answer.text
+
+
+def test_a_sentence_on_the_page_of_one_that_names_the_other_connects_them(
+    engine: KnowledgeEngine,
+) -> None:
+    answer = engine.ask("How are Bo Lund and Ada Stone related?")
+
+    check(engine, answer)
+    assert "directly connected" in answer.text
+    assert "He was the uncle of Ada Stone. [1]" in answer.text
+
+
+def test_what_is_not_connected_is_said_to_be_so_with_what_is_nearest(
+    engine: KnowledgeEngine,
+) -> None:
+    apart = engine.ask("How are Ada Quill and the Zebra House connected?")
+    unknown = engine.ask("How are Ada Quill and Napoleon connected?")
+
+    assert apart.abstained
+    assert "No statement in these documents connects" in apart.text
+    assert unknown.abstained
+    assert "Napoleon is not among the names known from these documents." in unknown.text
+    assert "Ada Quill founded the Harbour Press in 1902." in unknown.text
+    check(engine, apart)
+    check(engine, unknown)
+
+
+def test_an_overview_lists_topics_with_sentences_that_stand_in_their_documents(
+    engine: KnowledgeEngine,
+) -> None:
+    answer = engine.ask("What are the main topics of these documents?", mode="global")
+
+    check(engine, answer)
+    assert answer.text.startswith("5 documents on 5 topics:")
+    assert len({citation.document_id for citation in answer.citations}) >= 4
+
+
+def test_an_overview_of_a_subject_tells_of_it_alone(engine: KnowledgeEngine) -> None:
+    answer = engine.ask("What do these documents say about the Harbour Press?", mode="global")
+
+    check(engine, answer)
+    assert answer.citations
+    assert "zebra" not in answer.text.lower()

@@ -1,0 +1,79 @@
+"""Documents and sections grouped into topics."""
+
+from __future__ import annotations
+
+from engine.answering.global_search.topics import (
+    MAX_CHUNKS,
+    Unit,
+    group_units,
+    plain_title,
+    sample_chunks,
+    units_of,
+)
+from graph.model import Chunk
+
+SUBJECTS = {
+    "bees": "The bees of the hive make honey, and the keeper of bees sells the honey.",
+    "ships": "The ship left the harbour, and the captain of the ship wrote her log.",
+    "bread": "The baker bakes bread of rye flour, and the oven of the baker is hot.",
+}
+
+
+def chunk(document: str, position: int, text: str, *headings: str, title: str = "") -> Chunk:
+    return Chunk(
+        id=f"{document}-{position}",
+        document_id=document,
+        title=title or document,
+        text=text,
+        start=1000 * position,
+        end=1000 * position + len(text),
+        position=position,
+        headings=headings,
+    )
+
+
+def group(units: list[Unit], most: int) -> list[set[str]]:
+    topics = group_units(units, entities_of=lambda _: (), most=most, chinese=False)
+    return [{unit.document_id for unit in topic.units} for topic in topics]
+
+
+def test_documents_on_one_subject_are_one_topic_whatever_their_order() -> None:
+    chunks = [
+        chunk(f"{name} {number}", 0, f"{text} Part {number}.")
+        for name, text in SUBJECTS.items()
+        for number in range(3)
+    ]
+    expected = {frozenset(f"{name} {number}" for number in range(3)) for name in SUBJECTS}
+
+    found = group(units_of(chunks), 3)
+
+    assert {frozenset(one) for one in found} == expected
+    assert found == group(units_of(chunks[::-1]), 3)
+
+
+def test_a_single_document_has_its_sections_as_topics_in_their_order() -> None:
+    texts = [*SUBJECTS.values(), "The miller grinds the rye of the farm in the mill."]
+    chunks = [
+        chunk("book", number, text, "Book", f"{number}. Part {number}")
+        for number, text in enumerate(texts)
+    ]
+    topics = group_units(units_of(chunks), entities_of=lambda _: (), most=8, chinese=False)
+    assert [unit.title for topic in topics for unit in topic.units] == [
+        "Part 0", "Part 1", "Part 2", "Part 3",
+    ]  # fmt: skip
+
+
+def test_large_libraries_are_sampled_evenly_and_within_the_limit() -> None:
+    held = {
+        f"d{number:04}": [f"d{number:04}-{part}" for part in range(9)] for number in range(5000)
+    }
+    chosen = sample_chunks(held)
+    documents = sorted({key.partition("-")[0] for key in chosen})
+    assert len(chosen) <= MAX_CHUNKS
+    assert documents[0] == "d0000"
+    assert documents[-1] > "d4900"
+
+
+def test_a_title_keeps_a_number_that_a_quotation_mark_stands_on() -> None:
+    assert plain_title("Chapter 7. Basics of packages") == "Basics of packages"
+    assert plain_title("《烬藻协议》问答") == "《烬藻协议》问答"
