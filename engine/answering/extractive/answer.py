@@ -31,6 +31,7 @@ from .evidence import SubjectBinding, evidence_features, score_subject_binding
 from .excerpt import Excerpt, Reader, choose_excerpts, render_excerpt
 from .intent import question_intent, strip_intent_words
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
+from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (
     ScoredSentence,
     numbered_things,
@@ -336,6 +337,12 @@ def _read(
             sure = max(sure, SURE_WHEN_READ)
         rows = select_sentences(weighed, share, wanted=wanted, limit=limit, enough=sure)
         shown = [each for each in spans if each.row in rows]
+        if isinstance(read, SpanReader) and asked.language == "en":
+            chains = {row: _chain(weighed, row, passages) for row in rows}
+            found, matrix = read_candidates(
+                question, weighed, chains, asked=asked, wanted=wanted, reader=read
+            )
+            shown = rank_read_spans(found, matrix, asked=asked)
         span = _shown(question, asked, shown, weighed)
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
 

@@ -1,0 +1,102 @@
+"""Short answers by the reader: spans of the shown sentences, weighed by where it sees the answer.
+
+The bundled cross-encoder tells for each word how likely the answer begins or ends there. Spans are
+still those of the rules, so that an answer is a whole name, date or number of the asked kind. The
+confidence of the likeliest is the calibrated probability that it is right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...embeddings.span_reading import Reading
+from .answer_spans import COEFFICIENTS as SPAN_COEFFICIENTS
+from .answer_spans import FEATURES as SPAN_FEATURES
+from .answer_spans import Candidate, softmax, span_candidates
+from .question_type import QuestionType
+from .sentence_scoring import ScoredSentence
+
+Floats = NDArray[np.float64]
+
+LOWEST, HIGHEST = -8.0, 8.0
+"""Bounds of a logit."""
+
+FEATURES = ("span score", "read", "read, of the best", "logit", "fits")
+COEFFICIENTS = (0.5, 1.0, 0.0, 0.2, 0.5)
+"""Weights of a span, in the order of `FEATURES`; of one question the sum of shares is 1."""
+CALIBRATION_FEATURES = ("constant", "log share", "read", "logit", "fits", "fact")
+CALIBRATION = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+FACTS = frozenset(("person", "place", "time", "amount", "money"))
+
+
+@runtime_checkable
+class SpanReader(Protocol):
+    """Reader that tells where in a text the answer stands."""
+
+    def read(self, question: str, texts: Sequence[str]) -> list[Reading]:
+        """Return a reading of each text."""
+        ...
+
+
+def read_candidates(
+    question: str,
+    weighed: Sequence[ScoredSentence],
+    texts: Mapping[int, str],
+    *,
+    asked: QuestionType,
+    wanted: Mapping[str, float],
+    reader: SpanReader,
+) -> tuple[list[Candidate], Floats]:
+    """Return the spans of the rows of `texts` and their matrix (spans, FEATURES).
+
+    `texts` are what the reader reads of each row: the sentence at the end, its context before.
+    """
+    found, matrix = span_candidates(
+        question, weighed, asked=asked, wanted=wanted, rows=list(texts)
+    )
+    readings = dict(zip(texts, reader.read(question, list(texts.values())), strict=True))
+    scores = matrix @ np.array(SPAN_COEFFICIENTS[asked.language])
+    fits = matrix[:, SPAN_FEATURES.index("fits")]
+    rows = []
+    for each, score, fit in zip(found, scores, fits, strict=True):
+        reading, text = readings[each.row], texts[each.row]
+        read = _read(reading, text, each, weighed[each.row].sentence.text)
+        logit = min(max(reading.logit, LOWEST), HIGHEST)
+        rows.append([score, read, read - reading.best(), logit, fit])
+    return found, np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
+
+
+def _read(reading: Reading, text: str, span: Candidate, sentence: str) -> float:
+    """Return the log-probability of a span where it stands in the text that was read."""
+    if text.endswith(sentence):
+        place = len(text) - len(sentence) + span.span.start
+    else:  # marks are left out of what is read
+        place = text.rfind(span.text)
+    return reading.span(place, place + len(span.text)) if place >= 0 else reading.span(-1, -1)
+
+
+def rank_read_spans(
+    found: Sequence[Candidate], matrix: Floats, *, asked: QuestionType
+) -> list[Candidate]:
+    """Rank spans, likeliest first, with the confidence of each; ties by position."""
+    shares = softmax(matrix @ np.array(COEFFICIENTS))
+    order = np.lexsort((np.arange(shares.size), -shares))
+    odds = calibration_features(matrix, shares, asked=asked) @ np.array(CALIBRATION)
+    confidence = 1.0 / (1.0 + np.exp(-odds))
+    return [
+        replace(found[place], share=float(shares[place]), confidence=float(confidence[place]))
+        for place in order
+    ]
+
+
+def calibration_features(matrix: Floats, shares: Floats, *, asked: QuestionType) -> Floats:
+    """Return the matrix (spans, CALIBRATION_FEATURES)."""
+    log_odds = np.log(np.maximum(shares, 1e-6) / np.maximum(1.0 - shares, 1e-6))
+    read, logit, fits = (matrix[:, FEATURES.index(name)] for name in ("read", "logit", "fits"))
+    fact = np.full(shares.size, float(asked.kind in FACTS))
+    return np.stack([np.ones(shares.size), log_odds, read, logit, fits, fact], axis=1)
