@@ -198,6 +198,10 @@ class Usage:
         )
 
 
+SURE = 0.9
+"""Confidence from which a short answer is shown by itself."""
+
+
 @deprecated_aliases(rests_on="citation_numbers", is_likely="is_confident")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortAnswer:
@@ -219,8 +223,8 @@ class ShortAnswer:
 
     @property
     def is_confident(self) -> bool:
-        """Check whether the short answer is more likely right than wrong."""
-        return self.confidence >= 0.5
+        """Check whether the short answer is sure enough to be shown by itself."""
+        return self.confidence >= SURE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,6 +86,18 @@ class CrossEncoder:
         return [known.of[text] for text in texts]
 
     def _read(self, question: str, text: str) -> Reading:
+        logit, states, offsets = self._run(question, text)
+        return read_states(logit, states, offsets)
+
+    def states(self, question: str, text: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return the states of the text's tokens, and where in the text each begins and ends."""
+        _, states, offsets = self._run(question, text)
+        return states, offsets
+
+    def _run(
+        self, question: str, text: str
+    ) -> tuple[float, NDArray[np.float32], NDArray[np.int64]]:
+        """Run the model on a pair: its logit, and the states and places of the text's tokens."""
         tokeniser, session = self._parts()
         pair = tokeniser.encode(question, text)
         inputs = {
@@ -96,7 +108,7 @@ class CrossEncoder:
         logits, states = session.run(None, inputs)
         offsets = np.array(pair.offsets, dtype=np.int64)
         own = (np.array(pair.type_ids) == 1) & (offsets[:, 1] > offsets[:, 0])
-        return read_states(float(np.ravel(logits)[0]), states[0][own], offsets[own])
+        return float(np.ravel(logits)[0]), states[0][own], offsets[own]
 
     def _parts(self) -> tuple[Tokenizer, InferenceSession]:
         with self._lock:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...embeddings.span_reading import Reading
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import (
     Sentence,
@@ -200,6 +202,7 @@ def extractive_answer(
     sure: float = SURE,
     one_excerpt: bool = False,
     read: Reader | None = None,
+    types: Mapping[str, str] = MappingProxyType({}),
 ) -> Draft:
     """Answer from sentences of `passages` (best first), or abstain.
 
@@ -207,8 +210,8 @@ def extractive_answer(
     until one of them holds the answer with the probability `sure`. A comparison may take one
     sentence more than `max_sentences`, for both its sides. Abstains where the evidence is below
     `min_evidence`. With `one_excerpt` a question for a definition, a way, a reason, a list or a
-    comparison is answered by one block, which `read` chooses. Deterministic: ties go to the earlier
-    sentence.
+    comparison is answered by one block, which `read` chooses. `types` are the graph's types of
+    names, for the short answer. Deterministic: ties go to the earlier sentence.
     """
     asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
@@ -237,6 +240,7 @@ def extractive_answer(
         limit=max_sentences,
         sure=sure,
         read=None if intent else read,
+        types=types,
     )  # fmt: skip
     if facts:
         analysis = _stating(analysis, facts, limit=max_sentences)
@@ -252,6 +256,7 @@ def extractive_answer(
         wanted=wanted,
         decided=analysis.compared is not None and analysis.compared.verdict is not None,
         bound=None if intent == "comparison" else _bound(analysis, weight=weight),
+        readings=_readings(analysis, excerpts, read),
     )
     if facts:
         found = {**found, "evidence": max(found["evidence"], STATED)}
@@ -262,6 +267,16 @@ def extractive_answer(
     if excerpts:
         return _excerpted(excerpts, passages, figures=found)
     return _told(analysis, figures=found)
+
+
+def _readings(analysis: _Read, excerpts: Sequence[Excerpt], read: Reader | None) -> list[Reading]:
+    """Read what is shown, if there is a reader of the question's language."""
+    if not isinstance(read, SpanReader) or analysis.asked.language != "en":
+        return []
+    texts = [f"{each.heading}: {each.text}" for each in excerpts] or [
+        _chain(analysis.weighed, row, analysis.passages) for row in analysis.rows
+    ]
+    return read.read(analysis.question, texts)
 
 
 def _inside(excerpts: Sequence[Excerpt], sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -317,6 +332,7 @@ def _read(
     limit: int,
     sure: float,
     read: Reader | None,
+    types: Mapping[str, str],
 ) -> _Read:
     """Select sentences and the short answer."""
     compared = compare_sides(
@@ -340,7 +356,7 @@ def _read(
         if isinstance(read, SpanReader) and asked.language == "en":
             chains = {row: _chain(weighed, row, passages) for row in rows}
             found, matrix = read_candidates(
-                question, weighed, chains, asked=asked, wanted=wanted, reader=read
+                question, weighed, chains, asked=asked, wanted=wanted, reader=read, types=types
             )
             shown = rank_read_spans(found, matrix, asked=asked)
         span = _shown(question, asked, shown, weighed)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ...embeddings.span_reading import Reading
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...storage.tokenization import TokenWeight, tokens
@@ -115,7 +116,13 @@ def _held(term: str, terms: frozenset[str]) -> float:
 
 FEATURES = ("constant", "log relevance", "log coverage", "unknown", "decided", "bound", "unsaid")
 COEFFICIENTS = (1.75, 1.09, 0.75, -2.49, 1.27, 0.53, -1.28)
-"""In the order of `FEATURES`."""
+"""In the order of `FEATURES`, where no reader has read what is shown."""
+READ_FEATURES = (*FEATURES, "logit", "read")
+READ_COEFFICIENTS = (1.75, 1.09, 0.75, -2.49, 1.27, 0.53, -1.28, 0.2, 0.0)
+"""In the order of `READ_FEATURES`, where the reader has read it."""
+LOWEST, HIGHEST = -8.0, 8.0
+"""Bounds of a reader's logit."""
+LEAST_READ = -12.0
 
 LEAST_RELEVANCE, LEAST_COVERAGE = 0.01, 0.01
 """Below these there is none."""
@@ -134,6 +141,7 @@ def evidence_features(
     wanted: Mapping[str, float],
     decided: bool,
     bound: SubjectBinding | None,
+    readings: Sequence[Reading] = (),
 ) -> dict[str, float]:
     """Compute the evidence features by name; `evidence` is the resulting probability.
 
@@ -141,8 +149,9 @@ def evidence_features(
     sentences carry together, titles and the sentence before counted in part. `unknown`: the share
     of the question's names, codes and numbers that stand in no passage. `decided`: whether a
     comparison came out. `bound` as of `score_subject_binding`; `unsaid`: what lacks of
-    it, by the words
-    that are sought. For a comparison, which has two subjects, `bound` is None and nothing lacks.
+    it, by the words that are sought. For a comparison, which has two subjects, `bound` is None and
+    nothing lacks. Of the `readings` of what is shown, `logit` is the reader's best and `read` the
+    log-probability of the likeliest span.
     """
     total = sum(wanted.values())
     carried = sum(w * max(_credit(term, each) for each in chosen) for term, w in wanted.items())
@@ -158,12 +167,17 @@ def evidence_features(
         "bound": bound.share if bound else 1.0,
         "unsaid": UNSAID * (1.0 - bound.share) / max(1, bound.sought) if bound else 0.0,
     }
+    if readings:
+        found["logit"] = min(max(max(each.logit for each in readings), LOWEST), HIGHEST)
+        found["read"] = max(LEAST_READ, *(each.best() for each in readings))
     return {**found, "evidence": logistic_probability(found)}
 
 
 def logistic_probability(found: Mapping[str, float]) -> float:
     """Return the logistic probability of answer features by fitted coefficients."""
-    odds = sum(c * found.get(name, 1.0) for name, c in zip(FEATURES, COEFFICIENTS, strict=True))
+    is_read = "logit" in found
+    names, weights = (READ_FEATURES, READ_COEFFICIENTS) if is_read else (FEATURES, COEFFICIENTS)
+    odds = sum(c * found.get(name, 1.0) for name, c in zip(names, weights, strict=True))
     return 1.0 / (1.0 + math.exp(-odds))
 
 

@@ -26,8 +26,8 @@ Floats = NDArray[np.float64]
 LOWEST, HIGHEST = -8.0, 8.0
 """Bounds of a logit."""
 
-FEATURES = ("span score", "read", "read, of the best", "logit", "fits")
-COEFFICIENTS = (0.5, 1.0, 0.0, 0.2, 0.5)
+FEATURES = ("span score", "read", "read, of the best", "logit", "fits", "typed")
+COEFFICIENTS = (0.5, 1.0, 0.0, 0.2, 0.5, 0.5)
 """Weights of a span, in the order of `FEATURES`; of one question the sum of shares is 1."""
 CALIBRATION_FEATURES = ("constant", "log share", "read", "logit", "fits", "fact")
 CALIBRATION = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
@@ -51,14 +51,14 @@ def read_candidates(
     asked: QuestionType,
     wanted: Mapping[str, float],
     reader: SpanReader,
+    types: Mapping[str, str],
 ) -> tuple[list[Candidate], Floats]:
     """Return the spans of the rows of `texts` and their matrix (spans, FEATURES).
 
     `texts` are what the reader reads of each row: the sentence at the end, its context before.
+    `types` are the graph's types of names, by the name as it stands.
     """
-    found, matrix = span_candidates(
-        question, weighed, asked=asked, wanted=wanted, rows=list(texts)
-    )
+    found, matrix = span_candidates(question, weighed, asked=asked, wanted=wanted, rows=list(texts))
     readings = dict(zip(texts, reader.read(question, list(texts.values())), strict=True))
     scores = matrix @ np.array(SPAN_COEFFICIENTS[asked.language])
     fits = matrix[:, SPAN_FEATURES.index("fits")]
@@ -67,8 +67,22 @@ def read_candidates(
         reading, text = readings[each.row], texts[each.row]
         read = _read(reading, text, each, weighed[each.row].sentence.text)
         logit = min(max(reading.logit, LOWEST), HIGHEST)
-        rows.append([score, read, read - reading.best(), logit, fit])
+        typed = type_match(asked.kind, types.get(each.text, ""))
+        rows.append([score, read, read - reading.best(), logit, fit, typed])
     return found, np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
+
+
+def type_match(kind: str, type_: str) -> float:
+    """Return 1 for a name of the type asked for, −1 for one of another, 0 where that is open."""
+    if kind not in _TYPE_OF or type_ in _OPEN_TYPES or (kind, type_) in _MAY_BE:
+        return 0.0
+    return 1.0 if type_ == _TYPE_OF[kind] else -1.0
+
+
+_TYPE_OF = {"person": "PERSON", "place": "PLACE"}
+_OPEN_TYPES = ("", "NAME", "CONCEPT")
+_MAY_BE = (("person", "ORGANISATION"),)
+"""A company may be who did it."""
 
 
 def _read(reading: Reading, text: str, span: Candidate, sentence: str) -> float:

@@ -117,7 +117,7 @@ function text(entry) {
     entry.abstained && "abstained",
   ];
   return [
-    entry.short?.confidence >= LIKELY && shortLine(entry.short),
+    entry.short?.confidence >= SURE && shortLine(entry.short),
     el(
       "div",
       { class: classes.filter(Boolean).join(" ") },
@@ -126,8 +126,8 @@ function text(entry) {
   ];
 }
 
-/** A short answer that is less likely to be right is not worth a reader's eye. */
-const LIKELY = 0.5;
+/** A short answer is set above the sentences only where it is all but certain. */
+const SURE = 0.9;
 
 /** What was asked for in a word or few, and how likely it is right. */
 function shortLine(short) {
