@@ -208,10 +208,11 @@ def extractive_answer(
 
     `weight` is a token's idf, highest for one that the corpus does not hold. Sentences are added
     until one of them holds the answer with the probability `sure`. A comparison may take one
-    sentence more than `max_sentences`, for both its sides. Abstains where the evidence is below
-    `min_evidence`. With `one_excerpt` a question for a definition, a way, a reason, a list or a
-    comparison is answered by one block, which `read` chooses. `types` are the graph's types of
-    names, for the short answer. Deterministic: ties go to the earlier sentence.
+    sentence more than `max_sentences`, for both its sides. Abstains where the probability that the
+    passages hold an answer is below `min_evidence`. With `one_excerpt` a question for a definition,
+    a way, a reason, a list or a comparison is answered by one block, which `read` chooses. `types`
+    are the graph's types of names, for the short answer. Deterministic: ties go to the earlier
+    sentence.
     """
     asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
@@ -259,11 +260,10 @@ def extractive_answer(
         readings=_readings(analysis, excerpts, read),
     )
     if facts:
-        found = {**found, "evidence": max(found["evidence"], STATED)}
-    strength = found["evidence"]
-    if strength < min_evidence:
-        detail = f"evidence {strength:.2f} is below {min_evidence:.2f}"
-        return abstain(asked.language, detail=detail, evidence=strength, figures=found)
+        found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
+    if found["held"] < min_evidence:
+        detail = f"evidence {found['held']:.2f} is below {min_evidence:.2f}"
+        return abstain(asked.language, detail=detail, evidence=found["evidence"], figures=found)
     if excerpts:
         return _excerpted(excerpts, passages, figures=found)
     return _told(analysis, figures=found)
@@ -358,7 +358,7 @@ def _read(
             found, matrix = read_candidates(
                 question, weighed, chains, asked=asked, wanted=wanted, reader=read, types=types
             )
-            shown = rank_read_spans(found, matrix, asked=asked)
+            shown = rank_read_spans(found, matrix, weighed)
         span = _shown(question, asked, shown, weighed)
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
 

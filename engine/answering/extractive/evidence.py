@@ -1,5 +1,7 @@
 """Evidence of an extractive answer: the calibrated probability, 0–1, that it is right.
 
+Whether to answer at all is decided by another: the probability that the library holds an answer.
+
 `score_subject_binding` asks whether what is sought is stated of the thing asked about: a page on
 Ada Roe does not answer when she was born, and neither does another person's birth beside it. The
 coefficients are fitted by `tests/benchmarks/abstention.py`.
@@ -13,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ...embeddings.span_reading import Reading
+from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...storage.tokenization import TokenWeight, tokens
@@ -116,13 +119,14 @@ def _held(term: str, terms: frozenset[str]) -> float:
 
 FEATURES = ("constant", "log relevance", "log coverage", "unknown", "decided", "bound", "unsaid")
 COEFFICIENTS = (1.75, 1.09, 0.75, -2.49, 1.27, 0.53, -1.28)
-"""In the order of `FEATURES`, where no reader has read what is shown."""
-READ_FEATURES = (*FEATURES, "logit", "read")
-READ_COEFFICIENTS = (1.75, 1.09, 0.75, -2.49, 1.27, 0.53, -1.28, 0.2, 0.0)
-"""In the order of `READ_FEATURES`, where the reader has read it."""
+"""In the order of `FEATURES`."""
+RIGHT_FEATURES = ("constant", "log odds", "logit", "read decided")
+RIGHT_COEFFICIENTS = (-0.963, 0.357, 0.183, 1.977)
+"""Of the log odds that an answer is right, by those that the library holds one and the reader."""
+UNREAD_COEFFICIENTS = (-0.215, 0.644, 0.0, 0.0)
+"""The same where nobody has read what is shown."""
 LOWEST, HIGHEST = -8.0, 8.0
 """Bounds of a reader's logit."""
-LEAST_READ = -12.0
 
 LEAST_RELEVANCE, LEAST_COVERAGE = 0.01, 0.01
 """Below these there is none."""
@@ -143,15 +147,17 @@ def evidence_features(
     bound: SubjectBinding | None,
     readings: Sequence[Reading] = (),
 ) -> dict[str, float]:
-    """Compute the evidence features by name; `evidence` is the resulting probability.
+    """Compute the evidence features by name.
 
     `relevance`: the best passage's. `coverage`: which share of the question's weight the chosen
     sentences carry together, titles and the sentence before counted in part. `unknown`: the share
     of the question's names, codes and numbers that stand in no passage. `decided`: whether a
-    comparison came out. `bound` as of `score_subject_binding`; `unsaid`: what lacks of
-    it, by the words that are sought. For a comparison, which has two subjects, `bound` is None and
-    nothing lacks. Of the `readings` of what is shown, `logit` is the reader's best and `read` the
-    log-probability of the likeliest span.
+    comparison came out. `bound` as of `score_subject_binding`; `unsaid`: what lacks of it, by the
+    words that are sought. For a comparison, which has two subjects, `bound` is None and nothing
+    lacks. `logit` is the reader's best of the `readings` of what is shown.
+
+    Of these `held` is the probability that the library holds the answer, and `evidence` that the
+    answer given is right.
     """
     total = sum(wanted.values())
     carried = sum(w * max(_credit(term, each) for each in chosen) for term, w in wanted.items())
@@ -169,15 +175,31 @@ def evidence_features(
     }
     if readings:
         found["logit"] = min(max(max(each.logit for each in readings), LOWEST), HIGHEST)
-        found["read"] = max(LEAST_READ, *(each.best() for each in readings))
-    return {**found, "evidence": logistic_probability(found)}
+    found["held"] = logistic_probability(found)
+    is_english = language_of(question) == "en"  # nothing is fitted for Chinese
+    return {**found, "evidence": right_probability(found) if is_english else found["held"]}
 
 
 def logistic_probability(found: Mapping[str, float]) -> float:
     """Return the logistic probability of answer features by fitted coefficients."""
-    is_read = "logit" in found
-    names, weights = (READ_FEATURES, READ_COEFFICIENTS) if is_read else (FEATURES, COEFFICIENTS)
-    odds = sum(c * found.get(name, 1.0) for name, c in zip(names, weights, strict=True))
+    odds = sum(c * found.get(name, 1.0) for name, c in zip(FEATURES, COEFFICIENTS, strict=True))
+    return 1.0 / (1.0 + math.exp(-odds))
+
+
+def right_features(found: Mapping[str, float]) -> tuple[float, ...]:
+    """Return the values of `RIGHT_FEATURES`; of a comparison that came out the logit says nothing.
+
+    What is decided by dates or countries stands in no sentence.
+    """
+    held, decided = found["held"], found["decided"]
+    log_odds = math.log(held / (1.0 - held))
+    return 1.0, log_odds, (1.0 - decided) * found.get("logit", 0.0), decided
+
+
+def right_probability(found: Mapping[str, float]) -> float:
+    """Return the probability that the answer is right."""
+    weights = RIGHT_COEFFICIENTS if "logit" in found else UNREAD_COEFFICIENTS
+    odds = sum(c * value for c, value in zip(weights, right_features(found), strict=True))
     return 1.0 / (1.0 + math.exp(-odds))
 
 

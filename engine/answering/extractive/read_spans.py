@@ -7,6 +7,7 @@ confidence of the likeliest is the calibrated probability that it is right.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
@@ -14,7 +15,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from ...embeddings.span_reading import Reading
+from ...embeddings.span_reading import LEAST, Reading
 from .answer_spans import COEFFICIENTS as SPAN_COEFFICIENTS
 from .answer_spans import FEATURES as SPAN_FEATURES
 from .answer_spans import Candidate, softmax, span_candidates
@@ -25,13 +26,16 @@ Floats = NDArray[np.float64]
 
 LOWEST, HIGHEST = -8.0, 8.0
 """Bounds of a logit."""
+LEAST_READ = -16.0
+"""Log-probability below which spans are alike."""
 
 FEATURES = ("span score", "read", "read, of the best", "logit", "fits", "typed")
-COEFFICIENTS = (0.5, 1.0, 0.0, 0.2, 0.5, 0.5)
+COEFFICIENTS = (0.60, 0.16, 0.01, 0.41, 0.49, 0.45)
 """Weights of a span, in the order of `FEATURES`; of one question the sum of shares is 1."""
-CALIBRATION_FEATURES = ("constant", "log share", "read", "logit", "fits", "fact")
-CALIBRATION = (0.0, 1.0, 0.0, 0.0, 0.0, 0.0)
-FACTS = frozenset(("person", "place", "time", "amount", "money"))
+CALIBRATION_FEATURES = ("constant", "log odds", "read", "logit", "typed", "led to")
+CALIBRATION = (-3.19, 0.44, 0.37, 1.21, 0.11, 1.21)
+"""Weights of the log odds that a span is right, in the order of `CALIBRATION_FEATURES`."""
+MOST_ODDS = 6.0
 
 
 @runtime_checkable
@@ -68,7 +72,8 @@ def read_candidates(
         read = _read(reading, text, each, weighed[each.row].sentence.text)
         logit = min(max(reading.logit, LOWEST), HIGHEST)
         typed = type_match(asked.kind, types.get(each.text, ""))
-        rows.append([score, read, read - reading.best(), logit, fit, typed])
+        behind = max(read - reading.best(), LEAST)
+        rows.append([score, max(read, LEAST_READ), behind, logit, fit, typed])
     return found, np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
 
 
@@ -95,12 +100,12 @@ def _read(reading: Reading, text: str, span: Candidate, sentence: str) -> float:
 
 
 def rank_read_spans(
-    found: Sequence[Candidate], matrix: Floats, *, asked: QuestionType
+    found: Sequence[Candidate], matrix: Floats, weighed: Sequence[ScoredSentence]
 ) -> list[Candidate]:
     """Rank spans, likeliest first, with the confidence of each; ties by position."""
     shares = softmax(matrix @ np.array(COEFFICIENTS))
     order = np.lexsort((np.arange(shares.size), -shares))
-    odds = calibration_features(matrix, shares, asked=asked) @ np.array(CALIBRATION)
+    odds = calibration_features(found, matrix, shares, weighed) @ np.array(CALIBRATION)
     confidence = 1.0 / (1.0 + np.exp(-odds))
     return [
         replace(found[place], share=float(shares[place]), confidence=float(confidence[place]))
@@ -108,9 +113,26 @@ def rank_read_spans(
     ]
 
 
-def calibration_features(matrix: Floats, shares: Floats, *, asked: QuestionType) -> Floats:
-    """Return the matrix (spans, CALIBRATION_FEATURES)."""
-    log_odds = np.log(np.maximum(shares, 1e-6) / np.maximum(1.0 - shares, 1e-6))
-    read, logit, fits = (matrix[:, FEATURES.index(name)] for name in ("read", "logit", "fits"))
-    fact = np.full(shares.size, float(asked.kind in FACTS))
-    return np.stack([np.ones(shares.size), log_odds, read, logit, fits, fact], axis=1)
+def calibration_features(
+    found: Sequence[Candidate],
+    matrix: Floats,
+    shares: Floats,
+    weighed: Sequence[ScoredSentence],
+) -> Floats:
+    """Return the matrix (spans, CALIBRATION_FEATURES); a text counts wherever it stands."""
+    of_text: dict[str, float] = defaultdict(float)
+    for each, share in zip(found, shares, strict=True):
+        of_text[each.text] += float(share)
+    share = np.clip(np.array([of_text[each.text] for each in found]), 1e-6, 1 - 1e-6)
+    read, logit, typed = (matrix[:, FEATURES.index(name)] for name in ("read", "logit", "typed"))
+    return np.stack(
+        [
+            np.ones(shares.size),
+            np.clip(np.log(share / (1.0 - share)), -MOST_ODDS, MOST_ODDS),
+            np.maximum(read, LEAST) / 4,
+            logit / 4,
+            typed,
+            np.array([float(weighed[each.row].hop is not None) for each in found]),
+        ],
+        axis=1,
+    )
