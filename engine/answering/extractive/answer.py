@@ -358,7 +358,7 @@ def _read(
             found, matrix = read_candidates(
                 question, weighed, chains, asked=asked, wanted=wanted, reader=read, types=types
             )
-            shown = rank_read_spans(found, matrix, weighed)
+            shown = rank_read_spans(found, matrix)
         span = _shown(question, asked, shown, weighed)
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
 

@@ -290,7 +290,7 @@ COEFFICIENTS: dict[Language, tuple[float, ...]] = {
 
 Separate for Chinese, where a word is a character pair.
 """
-CALIBRATION: dict[Language, tuple[float, float]] = {"en": (-0.61, 0.77), "zh": (-0.05, 0.56)}
+CALIBRATION: dict[Language, tuple[float, float]] = {"en": (-0.8, 0.45), "zh": (-0.05, 0.56)}
 """Constant and slope of the log odds of a span's share."""
 
 _FITS: dict[str, dict[str, float]] = {
