@@ -103,14 +103,19 @@ def _read(reading: Reading, text: str, span: Candidate, sentence: str) -> float:
 
 
 def rank_read_spans(found: Sequence[Candidate], matrix: Floats) -> list[Candidate]:
-    """Rank spans, likeliest first, with the confidence of each; ties by position."""
+    """Rank spans, likeliest first, with the confidence of each; ties by position.
+
+    A name of another type than the one asked for, a person for a place, is none of them.
+    """
     shares = softmax(matrix @ np.array(COEFFICIENTS))
     order = np.lexsort((np.arange(shares.size), -shares))
     odds = calibration_features(found, matrix, shares) @ np.array(CALIBRATION)
     confidence = 1.0 / (1.0 + np.exp(-odds))
+    typed = matrix[:, FEATURES.index("typed")]
     return [
         replace(found[place], share=float(shares[place]), confidence=float(confidence[place]))
         for place in order
+        if typed[place] >= 0
     ]
 
 
