@@ -148,7 +148,7 @@ def deserialise_answer(data: bytes, *, question: str, text_at: TextAt) -> Answer
     if answer.question != question or (answer.abstained and answer.citations):
         return None
     quoted = [(c.document_id, c.start, c.end, c.quote) for c in answer.citations]
-    shown = [(p.document_id, p.start, p.end, p.text) for p in answer.passages]
+    shown = [(p.document_id, p.start, p.end, p.text) for p in (*answer.passages, *answer.nearest)]
     short = answer.short
     if short is not None and short.document_id is not None:
         quoted.append((short.document_id, short.start or 0, short.end or 0, short.text))
@@ -167,7 +167,7 @@ def _adapter() -> TypeAdapter[Answer]:
 
 
 _LOGGER = logging.getLogger("loregraph")
-VERSION = "4"
+VERSION = "5"
 UNCACHEABLE = ("failed", "unusable", "outside")
 """Figures of a step, above nil, of an answer that is not to be given again."""
 

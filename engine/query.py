@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from .answering.global_search.context import Effort
+from .answering.nearest import nearest_passages
 from .answering.synthesis import replay_events
 from .cache import AnswerCache, CacheKey, CacheRequest, SingleFlight
 from .components import Components
@@ -162,11 +163,11 @@ class QueryPipeline:
         with track_usage() as usage:
             rewritten = self._rewrite(request, listener)
             try:
-                answer = _route_and_answer(self._components, rewritten, listener)
+                answer = _answer_or_nearest(self._components, rewritten, listener)
             except EmbeddingUnavailable as error:
                 components = self._fall_back(error)
                 listener(StepEvent(step=_fallback_step(error)))
-                answer = _route_and_answer(components, rewritten, listener)
+                answer = _answer_or_nearest(components, rewritten, listener)
         is_rewritten = rewritten.question != request.question
         return replace(
             answer,
@@ -194,6 +195,17 @@ class QueryPipeline:
         if self._without_vectors is None:
             self._without_vectors = self._build_without_vectors()
         return self._without_vectors
+
+
+def _answer_or_nearest(components: Components, request: CacheRequest, on_event: Listener) -> Answer:
+    """Answer a question; where that abstains, add the passages nearest to it."""
+    answer = _route_and_answer(components, request, on_event)
+    if not answer.abstained:
+        return answer
+    retriever, within = components.retriever, request.within
+    passages = answer.passages or retriever.search(request.question, within=within).passages
+    nearest = nearest_passages(request.question, passages, weight=retriever.idf(within))
+    return replace(answer, nearest=nearest)
 
 
 def _route_and_answer(components: Components, request: CacheRequest, on_event: Listener) -> Answer:

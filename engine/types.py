@@ -198,6 +198,10 @@ class Usage:
         )
 
 
+SURE = 0.9
+"""Confidence from which a short answer is shown by itself."""
+
+
 @deprecated_aliases(rests_on="citation_numbers", is_likely="is_confident")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortAnswer:
@@ -219,8 +223,8 @@ class ShortAnswer:
 
     @property
     def is_confident(self) -> bool:
-        """Check whether the short answer is more likely right than wrong."""
-        return self.confidence >= 0.5
+        """Check whether the short answer is sure enough to be shown by itself."""
+        return self.confidence >= SURE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,6 +269,30 @@ class Turn:
 
 @deprecated_aliases(understood="rewritten_question")
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NearestPassage:
+    """Text nearest to a question without an answer: `document_text[start:end] == text`.
+
+    `heading` is that of its section, else empty; `score`, 0–1, is the relevance of its passage.
+    """
+
+    document_id: str
+    chunk_id: str
+    title: str
+    heading: str
+    text: str
+    start: int
+    end: int
+    score: float
+    page: int | None = None
+    origin: Origin = "library"
+
+    @property
+    def name(self) -> str:
+        """The title of the document and the heading of the section."""
+        return " › ".join(dict.fromkeys(part for part in (self.title, self.heading) if part))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """An answer with every claim tied to its source.
 
@@ -272,8 +300,9 @@ class Answer:
     it was answered where the history changed it, else empty. `route` is None where the mode was
     given. `claims` are the statements of a generated text; `grounding` is the share of them that
     the sources support, None where that was not checked; `unchecked` says which configured check
-    failed and why. `short` is the answer in a few words, where there is one. `evidence` is the
-    probability, 0–1, that the passages hold the answer; None where it was not measured.
+    failed and why. `short` is the answer in a few words, where it is all but certain. `evidence` is
+    the probability, 0–1, that the answer is right; None where it was not measured. `nearest` are
+    the passages nearest to a question that was not answered, at most three.
     """
 
     question: str
@@ -291,6 +320,7 @@ class Answer:
     abstained: bool = False
     short: ShortAnswer | None = None
     evidence: float | None = None
+    nearest: tuple[NearestPassage, ...] = ()
 
 
 History = Sequence[Turn | Answer]

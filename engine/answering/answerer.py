@@ -11,6 +11,7 @@ renumbered, and a span that both cite has one number.
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -38,6 +39,7 @@ from ..prompts import ABSTENTION, Language, count_injections, language_of, promp
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
 from ..retrieval.retriever import LocalRetriever, SearchResult
+from ..storage.graph_api import read_extractions
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Citation, Passage, TraceStep, Turn, Usage
@@ -458,7 +460,18 @@ class LocalAnswerer:
             min_evidence=self._settings.min_evidence,
             one_excerpt=True,
             read=self._reader,
+            types=self._types(packed.passages),
         )
+
+    def _types(self, passages: Sequence[Passage]) -> dict[str, str]:
+        """Return the commonest type of each name in the passages."""
+        with self._library.read() as connection:
+            found = read_extractions(connection, (passage.chunk_id for passage in passages))
+        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        for chunk_id in sorted(found):
+            for mention in found[chunk_id].mentions:
+                counts[mention.surface][mention.type] += 1
+        return {name: count.most_common(1)[0][0] for name, count in counts.items()}
 
 
 def _once_more(

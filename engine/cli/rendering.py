@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from ..answering.nearest import nearest_lines
 from ..events import AnswerEvent, Event, PassagesEvent, RouteEvent, StepEvent, TokensEvent
 from ..types import EMPTY, Answer, TraceStep
 
@@ -241,6 +242,8 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
     if answer.short is not None and answer.short.is_confident:
         print_line((answer.short.text, "bold"), (f"  ({answer.short.confidence:.0%} sure)", "dim"))
     print_line(answer.text, lines=True)
+    for line in ["", *nearest_lines(answer)] if answer.nearest else []:
+        print_line(line)
     if answer.citations:
         _heading("Sources")
     for citation in answer.citations:

@@ -142,8 +142,8 @@ class BundledEmbedding(LocalEmbedding):
         return self._encoder.embed(texts)
 
 
-def open_session(path: str, *, threads: int | None = None) -> InferenceSession:
-    """Open an ONNX graph on the processor.
+def open_session(model: str | bytes, *, threads: int | None = None) -> InferenceSession:
+    """Open an ONNX graph, a file or its bytes, on the processor.
 
     Raises:
         ModelUnavailable: onnxruntime cannot load the file.
@@ -158,7 +158,7 @@ def open_session(path: str, *, threads: int | None = None) -> InferenceSession:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3
     try:
-        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     except (
         failures.Fail,
         failures.InvalidGraph,
@@ -167,8 +167,9 @@ def open_session(path: str, *, threads: int | None = None) -> InferenceSession:
         failures.NotImplemented,
         failures.RuntimeException,
     ) as error:
+        name = repr(model) if isinstance(model, str) else "the bundled model"
         raise ModelUnavailable(
-            f"onnxruntime cannot load {path!r}: {error}; run `{FETCH_COMMAND}`"
+            f"onnxruntime cannot load {name}: {error}; run `{FETCH_COMMAND}`"
         ) from error
 
 

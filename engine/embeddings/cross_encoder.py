@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from .bundled import open_session
 from .model_files import CROSS_ENCODER, FETCH_COMMAND, model_fault, model_file
+from .span_reading import LAYER_OUTPUT, Reading, read_states, with_output
 from .tokenizer import read_tokeniser
 
 if TYPE_CHECKING:
@@ -28,6 +30,14 @@ _LOGGER = logging.getLogger("loregraph.models")
 
 WINDOW_TOKENS = 128
 """Tokens read of a question and a text: the time of a pair grows with them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Readings:
+    """Readings of the latest question, by text."""
+
+    question: str = ""
+    of: dict[str, Reading] = field(default_factory=dict)
 
 
 class CrossEncoder:
@@ -51,25 +61,54 @@ class CrossEncoder:
         self._environment = environment
         self._lock = threading.Lock()
         self._loaded: tuple[Tokenizer, InferenceSession] | None = None
+        self._readings = _Readings()
 
-    def score(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return a logit for each text, in input order.
 
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.
         """
-        logits = np.empty(len(texts))
-        if texts:
-            tokeniser, session = self._parts()
-            for row, text in enumerate(texts):
-                pair = tokeniser.encode(question, text)
-                inputs = {
-                    "input_ids": np.array([pair.ids], dtype=np.int64),
-                    "attention_mask": np.array([pair.attention_mask], dtype=np.int64),
-                    "token_type_ids": np.array([pair.type_ids], dtype=np.int64),
-                }
-                logits[row] = float(np.ravel(session.run(None, inputs)[0])[0])
-        return logits
+        return np.array([each.logit for each in self.read(question, texts)])
+
+    def read(self, question: str, texts: Sequence[str]) -> list[Reading]:
+        """Return a reading of each text, in input order; a text is read once for a question.
+
+        Raises:
+            ModelUnavailable: the model is not installed or its files are damaged.
+        """
+        known = self._readings
+        if known.question != question:
+            self._readings = known = _Readings(question=question)
+        for text in texts:
+            if text not in known.of:
+                known.of[text] = self._read(question, text)
+        return [known.of[text] for text in texts]
+
+    def _read(self, question: str, text: str) -> Reading:
+        logit, states, offsets = self._run(question, text)
+        return read_states(logit, states, offsets)
+
+    def states(self, question: str, text: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Return the states of the text's tokens, and where in the text each begins and ends."""
+        _, states, offsets = self._run(question, text)
+        return states, offsets
+
+    def _run(
+        self, question: str, text: str
+    ) -> tuple[float, NDArray[np.float32], NDArray[np.int64]]:
+        """Run the model on a pair: its logit, and the states and places of the text's tokens."""
+        tokeniser, session = self._parts()
+        pair = tokeniser.encode(question, text)
+        inputs = {
+            "input_ids": np.array([pair.ids], dtype=np.int64),
+            "attention_mask": np.array([pair.attention_mask], dtype=np.int64),
+            "token_type_ids": np.array([pair.type_ids], dtype=np.int64),
+        }
+        logits, states = session.run(None, inputs)
+        offsets = np.array(pair.offsets, dtype=np.int64)
+        own = (np.array(pair.type_ids) == 1) & (offsets[:, 1] > offsets[:, 0])
+        return float(np.ravel(logits)[0]), states[0][own], offsets[own]
 
     def _parts(self) -> tuple[Tokenizer, InferenceSession]:
         with self._lock:
@@ -78,15 +117,14 @@ class CrossEncoder:
                     model_file(CROSS_ENCODER, "tokenizer.json", self._environment)
                 )
                 tokeniser.enable_truncation(self._window_tokens, strategy="only_second")
-                model = model_file(CROSS_ENCODER, "model.onnx", self._environment)
-                self._loaded = (tokeniser, open_session(str(model), threads=self._threads))
+                path = model_file(CROSS_ENCODER, "model.onnx", self._environment)
+                model = with_output(path.read_bytes(), LAYER_OUTPUT)
+                self._loaded = (tokeniser, open_session(model, threads=self._threads))
             return self._loaded
 
 
-def load_reader(
-    kind: str, environment: Mapping[str, str] | None = None
-) -> Callable[[str, Sequence[str]], NDArray[np.float64]] | None:
-    """Return the scoring function of the bundled cross-encoder; None for `none`, or without it."""
+def load_reader(kind: str, environment: Mapping[str, str] | None = None) -> CrossEncoder | None:
+    """Return the bundled cross-encoder; None for `none`, or without its files."""
     if kind == "none":
         return None
     if fault := model_fault(CROSS_ENCODER, environment, by_size=True):
@@ -94,4 +132,4 @@ def load_reader(
             "answers go without %s, which %s: run `%s`", CROSS_ENCODER.name, fault, FETCH_COMMAND
         )
         return None
-    return CrossEncoder(environment=environment).score
+    return CrossEncoder(environment=environment)

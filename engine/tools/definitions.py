@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError, create_model
 
+from ..answering.nearest import nearest_lines
 from ..concurrency import WorkCancelled
 from ..errors import QuestionError, SourceError, UnknownName
 from ..events import AnswerEvent, StepEvent
@@ -100,6 +101,8 @@ def answer_lines(answer: Answer) -> list[str]:
     """Render an answer followed by its sources."""
     lines = [f"(understood as: {answer.rewritten_question})"] if answer.rewritten_question else []
     lines.append(answer.text)
+    if answer.nearest:
+        lines += ["", *nearest_lines(answer)]
     if answer.citations:
         lines += ["", "Sources:"]
     for one in answer.citations:
@@ -116,6 +119,7 @@ def answer_value(answer: Answer) -> AnswerResult:
         mode=answer.mode,
         why_this_mode=answer.route.reason if answer.route is not None else "it was asked for",
         citations=answer.citations,
+        nearest=answer.nearest,
     )
 
 

@@ -19,7 +19,7 @@ from ..events import Progress, no_progress
 from ..ingest.discovery import find_sources
 from ..query import TWO_QUESTIONS
 from ..storage.graph_api import CommunityDetail, EntityDetail, EntityPath, SeenCommunity
-from ..types import Citation, IngestReport, MetaValue, check_namespace
+from ..types import Citation, IngestReport, MetaValue, NearestPassage, check_namespace
 
 LONGEST_TEXT = 1_000_000
 LONGEST_WINDOW = 20_000
@@ -244,6 +244,7 @@ class AnswerResult:
     """Answer; `[1]` is the citation of that number. `abstained`: insufficient evidence.
 
     `rewritten_question` is the question as it was answered, where `history` made another of it.
+    `nearest` are the passages nearest to a question that was not answered.
     """
 
     answer: str
@@ -252,6 +253,7 @@ class AnswerResult:
     mode: str
     why_this_mode: str
     citations: tuple[Citation, ...]
+    nearest: tuple[NearestPassage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

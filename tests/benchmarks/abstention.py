@@ -38,7 +38,8 @@ from scipy.optimize import minimize
 from scipy.stats import rankdata
 
 from engine import Answer, KnowledgeEngine, Settings
-from engine.answering.extractive.answer import COEFFICIENTS, FEATURES, extractive_answer
+from engine.answering.extractive.answer import extractive_answer
+from engine.answering.extractive.evidence import COEFFICIENTS, FEATURES
 from engine.prompts import language_of
 from engine.storage.graph_api import sentence_spans
 

@@ -2,23 +2,19 @@
 
 `select_sentences` takes as many as it takes to be sure, without repetition: what a further one adds
 to the question's words speaks for it, and those of a chain come in the order of its hops.
-`score_subject_binding` asks whether what is sought is stated of the thing asked about: a page on
-Ada Roe does not answer when she was born, and neither does another person's birth beside it.
-`evidence_features` gives the calibrated probability, 0–1, that the library holds the answer; its
-coefficients are fitted by `tests/benchmarks/abstention.py`.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...embeddings.span_reading import Reading
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import (
     Sentence,
@@ -29,16 +25,17 @@ from ...retrieval.passages import (
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, abstain, cite_span
-from .answer_spans import Candidate, Span, rank_spans, softmax, span_features, span_tokens
+from .answer_spans import Candidate, Span, rank_spans, softmax
 from .chinese_fact_questions import fact_question
 from .chinese_facts import Stated, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
+from .evidence import SubjectBinding, evidence_features, score_subject_binding
 from .excerpt import Excerpt, Reader, choose_excerpts, render_excerpt
 from .intent import question_intent, strip_intent_words
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
+from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (
-    RELATIVE,
     ScoredSentence,
     numbered_things,
     score_sentences,
@@ -172,179 +169,6 @@ def _repeats(weighed: Sequence[ScoredSentence], row: int, chosen: Sequence[int])
     return any(len(terms & o) >= SAME * max(1, min(len(terms), len(o))) for o in others)
 
 
-BOUND_PASSAGES = 30
-"""Maximum sentences examined, best first."""
-NAMED = 0.8
-"""From this share of its title's weight on, a question is taken to name a thing."""
-WITHOUT_KIND = 0.5
-"""Credit of a sentence without the expected answer type."""
-
-DISTINCTIVE = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Za-z]*\d[\w.-]*\w|\b\d\b")
-"""Names, codes and numbers of an English question."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SubjectBinding:
-    """Binding of the subject.
-
-    `share`, 0–1, of the sought words stated of it by the best sentence; `sought` counts
-    words besides question words and its name.
-    """
-
-    share: float
-    sought: int
-
-
-def score_subject_binding(
-    question: str,
-    weighed: Sequence[ScoredSentence],
-    *,
-    asked: QuestionType,
-    wanted: Mapping[str, float],
-    weight: TokenWeight,
-) -> SubjectBinding:
-    """Score how much of what is sought is stated of its subject; 1 if nothing is sought."""
-    subject = _subject(question, weighed, wanted=wanted, weight=weight)
-    about = {term: value for term, value in wanted.items() if term in subject}
-    sought = {term: value for term, value in wanted.items() if term not in subject}
-    order = sorted(range(len(weighed)), key=lambda row: (-weighed[row].score, row))[:BOUND_PASSAGES]
-    said = {row: _said(weighed, row, about, sought) for row in order}
-    best = 0.0
-    for row in sorted(order, key=lambda row: -said[row]):
-        if said[row] <= best:
-            break  # no kind can lift this one above the best
-        fit = span_features(question, weighed[row], asked=asked, wanted=wanted)
-        best = max(best, said[row] * (WITHOUT_KIND + (1 - WITHOUT_KIND) * fit))
-    return SubjectBinding(share=best, sought=len(sought))
-
-
-def _subject(
-    question: str,
-    weighed: Sequence[ScoredSentence],
-    *,
-    wanted: Mapping[str, float],
-    weight: TokenWeight,
-) -> set[str]:
-    """Return question words that stand in its names or in matching titles."""
-    named = {
-        term for match in DISTINCTIVE.finditer(question) for term in span_tokens(match.group())
-    }
-    for title in {each.sentence.title for each in weighed}:
-        whole = sum(max(weight(term), 0.0) for term in sorted(title))
-        held = sum(max(weight(term), 0.0) for term in sorted(title & wanted.keys()))
-        if whole and held >= NAMED * whole:
-            named |= title
-    return named & wanted.keys()
-
-
-def _said(
-    weighed: Sequence[ScoredSentence],
-    row: int,
-    about: Mapping[str, float],
-    sought: Mapping[str, float],
-) -> float:
-    """Return the share of the subject a sentence names, times its share of sought words."""
-    sentence, hop = weighed[row].sentence, weighed[row].hop
-    chain = [sentence] if hop is None else [sentence, weighed[hop].sentence]
-    names = [each.terms | each.tells | each.context for each in chain]
-    tells = [each.terms | each.tells | (each.context - each.title) for each in chain]
-    return _share(about, names) * _share(sought, tells)
-
-
-def _share(which: Mapping[str, float], where: Sequence[frozenset[str]]) -> float:
-    total = sum(which.values())
-    if not total:
-        return 1.0
-    return sum(w * max(_held(term, terms) for terms in where) for term, w in which.items()) / total
-
-
-def _held(term: str, terms: frozenset[str]) -> float:
-    first, *others = lexical_variants(term)
-    if first in terms:
-        return 1.0
-    return RELATIVE if others and not terms.isdisjoint(others) else 0.0
-
-
-FEATURES = ("constant", "log relevance", "log coverage", "unknown", "decided", "bound", "unsaid")
-COEFFICIENTS = (1.75, 1.09, 0.75, -2.49, 1.27, 0.53, -1.28)
-"""In the order of `FEATURES`."""
-
-LEAST_RELEVANCE, LEAST_COVERAGE = 0.01, 0.01
-"""Below these there is none."""
-UNSAID = 3.0
-"""Prior count of unstated sought words: one more weighs, five more hardly."""
-CONTEXT = 0.7
-BEFORE = 0.35
-"""Credit of a question word in the title, headings or previous sentence."""
-
-
-def evidence_features(
-    question: str,
-    chosen: Sequence[Sentence],
-    passages: Sequence[Passage],
-    *,
-    wanted: Mapping[str, float],
-    decided: bool,
-    bound: SubjectBinding | None,
-) -> dict[str, float]:
-    """Compute the evidence features by name; `evidence` is the resulting probability.
-
-    `relevance`: the best passage's. `coverage`: which share of the question's weight the chosen
-    sentences carry together, titles and the sentence before counted in part. `unknown`: the share
-    of the question's names, codes and numbers that stand in no passage. `decided`: whether a
-    comparison came out. `bound` as of `score_subject_binding`; `unsaid`: what lacks of
-    it, by the words
-    that are sought. For a comparison, which has two subjects, `bound` is None and nothing lacks.
-    """
-    total = sum(wanted.values())
-    carried = sum(w * max(_credit(term, each) for each in chosen) for term, w in wanted.items())
-    coverage = carried / total
-    relevance = max(passage.relevance for passage in passages)
-    found = {
-        "relevance": relevance,
-        "log relevance": math.log(max(relevance, LEAST_RELEVANCE)),
-        "coverage": coverage,
-        "log coverage": math.log(max(coverage, LEAST_COVERAGE)),
-        "unknown": oov_ratio(question, passages),
-        "decided": float(decided),
-        "bound": bound.share if bound else 1.0,
-        "unsaid": UNSAID * (1.0 - bound.share) / max(1, bound.sought) if bound else 0.0,
-    }
-    return {**found, "evidence": logistic_probability(found)}
-
-
-def logistic_probability(found: Mapping[str, float]) -> float:
-    """Return the logistic probability of answer features by fitted coefficients."""
-    odds = sum(c * found.get(name, 1.0) for name, c in zip(FEATURES, COEFFICIENTS, strict=True))
-    return 1.0 / (1.0 + math.exp(-odds))
-
-
-def _credit(term: str, sentence: Sentence) -> float:
-    first, *others = lexical_variants(term)
-    for where, share in (
-        (sentence.terms | sentence.tells, 1.0),
-        (sentence.context, CONTEXT),
-        (sentence.before, BEFORE),
-    ):
-        if first in where:
-            return share
-        if others and not where.isdisjoint(others):
-            return share * RELATIVE
-    return 0.0
-
-
-def oov_ratio(question: str, passages: Sequence[Passage]) -> float:
-    """Return the share of the question's names, codes and numbers found in no passage."""
-    names = {match.group() for match in DISTINCTIVE.finditer(question)}
-    parts = [terms for name in sorted(names) if (terms := set(tokens(name)))]
-    if not parts:
-        return 0.0
-    known: set[str] = set()
-    for passage in passages:
-        known.update(tokens(" ".join((passage.title, *passage.headings, passage.text))))
-    return sum(1 for terms in parts if not terms & known) / len(parts)
-
-
 SHOWN_OF = 3
 """The short answer of a Chinese question is one of so many spans, the likeliest."""
 STATED = 0.8
@@ -386,14 +210,16 @@ def extractive_answer(
     sure: float = SURE,
     one_excerpt: bool = False,
     read: Reader | None = None,
+    types: Mapping[str, str] = MappingProxyType({}),
 ) -> Draft:
     """Answer from sentences of `passages` (best first), or abstain.
 
     `weight` is a token's idf, highest for one that the corpus does not hold. Sentences are added
     until one of them holds the answer with the probability `sure`. A comparison may take one
-    sentence more than `max_sentences`, for both its sides. Abstains where the evidence is below
-    `min_evidence`. With `one_excerpt` a question for a definition, a way, a reason, a list or a
-    comparison is answered by one block, which `read` chooses. Deterministic: ties go to the earlier
+    sentence more than `max_sentences`, for both its sides. Abstains where the probability that the
+    passages hold an answer is below `min_evidence`. With `one_excerpt` a question for a definition,
+    a way, a reason, a list or a comparison is answered by one block, which `read` chooses. `types`
+    are the graph's types of names, for the short answer. Deterministic: ties go to the earlier
     sentence.
     """
     asked = classify_question(question)
@@ -423,6 +249,7 @@ def extractive_answer(
         limit=max_sentences,
         sure=sure,
         read=None if intent else read,
+        types=types,
     )  # fmt: skip
     if facts:
         analysis = _stating(analysis, facts, limit=max_sentences)
@@ -438,16 +265,26 @@ def extractive_answer(
         wanted=wanted,
         decided=analysis.compared is not None and analysis.compared.verdict is not None,
         bound=None if intent == "comparison" else _bound(analysis, weight=weight),
+        readings=_readings(analysis, excerpts, read),
     )
     if facts:
-        found = {**found, "evidence": max(found["evidence"], STATED)}
-    strength = found["evidence"]
-    if strength < min_evidence:
-        detail = f"evidence {strength:.2f} is below {min_evidence:.2f}"
-        return abstain(asked.language, detail=detail, evidence=strength, figures=found)
+        found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
+    if found["held"] < min_evidence:
+        detail = f"evidence {found['held']:.2f} is below {min_evidence:.2f}"
+        return abstain(asked.language, detail=detail, evidence=found["evidence"], figures=found)
     if excerpts:
         return _excerpted(excerpts, passages, figures=found)
     return _told(analysis, figures=found)
+
+
+def _readings(analysis: _Read, excerpts: Sequence[Excerpt], read: Reader | None) -> list[Reading]:
+    """Read what is shown, if there is a reader of the question's language."""
+    if not isinstance(read, SpanReader) or analysis.asked.language != "en":
+        return []
+    texts = [f"{each.heading}: {each.text}" for each in excerpts] or [
+        _chain(analysis.weighed, row, analysis.passages) for row in analysis.rows
+    ]
+    return read.read(analysis.question, texts)
 
 
 def _inside(excerpts: Sequence[Excerpt], sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -503,6 +340,7 @@ def _read(
     limit: int,
     sure: float,
     read: Reader | None,
+    types: Mapping[str, str],
 ) -> _Read:
     """Select sentences and the short answer."""
     compared = compare_sides(
@@ -523,6 +361,12 @@ def _read(
             sure = max(sure, SURE_WHEN_READ)
         rows = select_sentences(weighed, share, wanted=wanted, limit=limit, enough=sure)
         shown = [each for each in spans if each.row in rows]
+        if isinstance(read, SpanReader) and asked.language == "en":
+            chains = {row: _chain(weighed, row, passages) for row in rows}
+            found, matrix = read_candidates(
+                question, weighed, chains, asked=asked, wanted=wanted, reader=read, types=types
+            )
+            shown = rank_read_spans(found, matrix)
         span = _shown(question, asked, shown, weighed)
     return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
 

@@ -290,7 +290,7 @@ COEFFICIENTS: dict[Language, tuple[float, ...]] = {
 
 Separate for Chinese, where a word is a character pair.
 """
-CALIBRATION: dict[Language, tuple[float, float]] = {"en": (-0.61, 0.77), "zh": (-0.05, 0.56)}
+CALIBRATION: dict[Language, tuple[float, float]] = {"en": (-0.8, 0.45), "zh": (-0.05, 0.56)}
 """Constant and slope of the log odds of a span's share."""
 
 _FITS: dict[str, dict[str, float]] = {
@@ -389,16 +389,21 @@ def span_candidates(
     *,
     asked: QuestionType,
     wanted: Mapping[str, float],
+    rows: Sequence[int] | None = None,
 ) -> tuple[list[Candidate], Floats]:
-    """Return the spans of the best sentences and their feature matrix (spans, FEATURES)."""
-    order = sorted(range(len(weighed)), key=lambda row: (-weighed[row].score, row))[:LOOKED_AT]
+    """Return the spans of sentences and their feature matrix (spans, FEATURES).
+
+    The sentences are those of `rows`, by default the best.
+    """
+    among = range(len(weighed)) if rows is None else rows
+    order = sorted(among, key=lambda row: (-weighed[row].score, row))[:LOOKED_AT]
     likely = softmax(np.array([each.score for each in weighed]))
     sights = [_Sight(weighed[row], asked, wanted) for row in order]
     about: dict[frozenset[str], set[int]] = {}
     for each in weighed:
         about.setdefault(each.sentence.title, set()).add(each.sentence.passage)
     found: list[Candidate] = []
-    rows: list[list[float]] = []
+    features: list[list[float]] = []
     for rank, (row, sight) in enumerate(zip(order, sights, strict=True)):
         first: set[str] = set()
         for span in spans_of(sight.text, asked, held=question):
@@ -410,7 +415,7 @@ def span_candidates(
             elsewhere = sum(terms <= other.terms for other in sights if other.passage != passage)
             named = bool(about.get(terms, set()) - {passage})
             found.append(Candidate(row=row, span=span, text=held))
-            rows.append(
+            features.append(
                 [
                     float(np.log(max(likely[row], 1e-4))),
                     float(rank == 0),
@@ -424,7 +429,7 @@ def span_candidates(
                 ]
             )
             first.add(span.kind)
-    return found, np.array(rows, dtype=np.float64).reshape(len(rows), len(FEATURES))
+    return found, np.array(features, dtype=np.float64).reshape(len(features), len(FEATURES))
 
 
 def span_features(

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
+from ...answering.nearest import nearest_lines
 from ...conversation import pair_messages
 from ...events import AnswerEvent, CitationsEvent, Event, PassagesEvent, TokensEvent
 from ...types import Answer, Citation, Passage, Turn, Usage
@@ -172,7 +173,8 @@ async def complete(
         is_usage_told = options is not None and options.include_usage is True
         return event_stream(_chunks(told, envelope, is_usage_told=is_usage_told))
     answer = await until_disconnect(request, final_answer(told))
-    message = {"role": "assistant", "content": with_sources(answer.text, answer.citations)}
+    said = "\n\n".join((with_sources(answer.text, answer.citations), *_nearest(answer)))
+    message = {"role": "assistant", "content": said}
     return {
         **envelope,
         "object": "chat.completion",
@@ -229,6 +231,12 @@ def with_sources(text: str, citations: Sequence[Citation]) -> str:
     return "\n".join([text, "", "Sources", *lines]) if lines else text
 
 
+def _nearest(answer: Answer) -> list[str]:
+    """Return the list of the nearest passages, if the answer has any."""
+    lines = nearest_lines(answer)
+    return ["\n".join(lines)] if lines else []
+
+
 def usage_of(usage: Usage) -> dict[str, object]:
     """Token counts by OpenAI's names."""
     return {
@@ -279,6 +287,8 @@ async def _chunks(
                 if rest:
                     yield _chunk(envelope, {"content": rest})
             case AnswerEvent():
+                for lines in _nearest(event.answer):
+                    yield _chunk(envelope, {"content": f"\n\n{lines}"})
                 yield _chunk(envelope, {}, finish="stop", citations=_plain(event.answer))
                 if is_usage_told:
                     yield _usage_chunk(envelope, event.answer.usage)

@@ -152,8 +152,8 @@ export const MESSAGES = {
   "answer.abstainedShort": ["not answered", "未作答"],
   "answer.abstained": ["There is not enough evidence for an answer.", "证据不足，无法作答。"],
   "answer.abstainedNear": [
-    "What came nearest stands under “How it was found”. Other words, or another way, may find more.",
-    "最接近的内容见“查找过程”。换一种说法或回答方式，也许能找到更多。",
+    "Nearest in the library (other words, or another way, may find more):",
+    "资料库中最接近的内容（换一种说法或回答方式，也许能找到更多）：",
   ],
   "answer.abstainedNone": [
     "Other words, or fewer conditions, may find more.",

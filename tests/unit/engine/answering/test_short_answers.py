@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.answering.extractive.answer import evidence_features, extractive_answer
+from engine.answering.extractive.answer import extractive_answer
 from engine.answering.extractive.answer_spans import MAX_SPANS, spans_of
+from engine.answering.extractive.evidence import evidence_features
 from engine.answering.extractive.question_type import (
     Event,
     classify_question,

@@ -117,7 +117,7 @@ function text(entry) {
     entry.abstained && "abstained",
   ];
   return [
-    entry.short?.confidence >= LIKELY && shortLine(entry.short),
+    entry.short?.confidence >= SURE && shortLine(entry.short),
     el(
       "div",
       { class: classes.filter(Boolean).join(" ") },
@@ -126,8 +126,8 @@ function text(entry) {
   ];
 }
 
-/** A short answer that is less likely to be right is not worth a reader's eye. */
-const LIKELY = 0.5;
+/** A short answer is set above the sentences only where it is all but certain. */
+const SURE = 0.9;
 
 /** What was asked for in a word or few, and how likely it is right. */
 function shortLine(short) {
@@ -167,8 +167,37 @@ function note(entry, again) {
     "div",
     { class: "notice" },
     el("p", {}, el("strong", {}, t("answer.abstained"))),
-    el("p", {}, t(entry.passages.length ? "answer.abstainedNear" : "answer.abstainedNone")),
+    entry.nearest?.length > 0 ? nearest(entry.nearest) : el("p", {}, t("answer.abstainedNone")),
   );
+}
+
+/** What stands nearest to a question that was not answered; each opens at its place. */
+function nearest(places) {
+  const items = places.map((one) =>
+    el(
+      "li",
+      {},
+      el(
+        "button",
+        { type: "button", class: "source-item", on: { click: () => openSource(one, places) } },
+        el(
+          "span",
+          { class: "source-what" },
+          el(
+            "span",
+            { class: "source-title" },
+            quoted([one.title || one.document_id, one.heading].filter(Boolean).join(" › ")),
+            el("span", { class: "soft" }, ` · ${percent(one.score)}`),
+          ),
+          quoted(plain(one.text), "span", { class: "quote" }),
+        ),
+      ),
+    ),
+  );
+  return [
+    el("p", {}, t("answer.abstainedNear")),
+    el("ul", { class: "source-list" }, items),
+  ];
 }
 
 /** How well the sources bear the answer out, and which of its statements they do not. */
@@ -270,6 +299,17 @@ function graphOf({ request, rewritten_question: question }) {
 }
 
 /** An answer with its sources as plain text. */
+const nearestLines = (places) =>
+  places.length
+    ? [
+        t("answer.abstainedNear"),
+        ...places.map(
+          (one) =>
+            `- ${[one.title, one.heading].filter(Boolean).join(" › ")} (${one.document_id}:${one.start}-${one.end}): ${plain(one.text)}`,
+        ),
+      ]
+    : [];
+
 export function asText(entry) {
   const lines = entry.citations.map(
     (one) =>
@@ -281,6 +321,7 @@ export function asText(entry) {
     entry.text,
     "",
     ...(lines.length ? [t("answer.sources"), ...lines] : []),
+    ...nearestLines(entry.nearest ?? []),
   ]
     .join("\n")
     .trim();

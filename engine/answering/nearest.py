@@ -1,0 +1,81 @@
+"""Passages nearest to a question that the library does not answer.
+
+Of the best passages, one of each section, the sentence that shares most with the question, so that
+a reader sees at a glance what is there instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from ..prompts import Language, language_of
+from ..retrieval.lexical_variants import lexical_variants
+from ..retrieval.passages import Sentence, split_passages, strip_markdown
+from ..storage.tokenization import TokenWeight, tokens
+from ..types import Answer, NearestPassage, Passage
+from .extractive.question_type import strip_question_words
+
+NEAREST = 3
+"""Passages shown."""
+SHORT_CHARACTERS = 100
+"""Below these a sentence is shown with the next one."""
+LONGEST_CHARACTERS = 400
+
+HEADINGS: dict[Language, str] = {"en": "Nearest in the library:", "zh": "资料库中最接近的内容："}
+
+
+def nearest_passages(
+    question: str, passages: Sequence[Passage], *, weight: TokenWeight
+) -> tuple[NearestPassage, ...]:
+    """Return the nearest texts of `passages` (best first), each of another section."""
+    wanted = {term: max(weight(term), 0.0) for term in tokens(strip_question_words(question))}
+    sections: dict[tuple[str, tuple[str, ...]], list[Sentence]] = {}
+    for each in split_passages(passages):
+        passage = passages[each.passage]
+        sections.setdefault((passage.document_id, passage.headings), []).append(each)
+    found = (_nearest(some, passages, wanted) for some in sections.values())
+    return tuple(islice(found, NEAREST))
+
+
+def _nearest(
+    sentences: Sequence[Sentence], passages: Sequence[Passage], wanted: dict[str, float]
+) -> NearestPassage:
+    """Return the sentence of a section with most of the question's weight, earlier ones first."""
+    best = max(sentences, key=lambda each: (_shared(each, wanted), -each.order))
+    passage = passages[best.passage]
+    end = best.end
+    following = next((s for s in sentences if s.order == best.order + 1), None)
+    if end - best.start < SHORT_CHARACTERS and following and following.passage == best.passage:
+        end = following.end
+    end = min(end, best.start + LONGEST_CHARACTERS)
+    return NearestPassage(
+        document_id=passage.document_id,
+        chunk_id=passage.chunk_id,
+        title=passage.title,
+        heading=best.heading or (passage.headings[-1] if passage.headings else ""),
+        text=passage.text[best.start : end],
+        start=passage.start + best.start,
+        end=passage.start + end,
+        score=passage.relevance,
+        page=passage.page,
+        origin=passage.origin,
+    )
+
+
+def _shared(sentence: Sentence, wanted: dict[str, float]) -> float:
+    held = sentence.terms | sentence.tells
+    return sum(w for term, w in wanted.items() if not held.isdisjoint(lexical_variants(term)))
+
+
+def nearest_lines(answer: Answer) -> list[str]:
+    """Render the nearest passages below their heading, a line each."""
+    if not answer.nearest:
+        return []
+    lines = [HEADINGS[language_of(answer.question)]]
+    for each in answer.nearest:
+        page = f", p. {each.page}" if each.page else ""
+        text = " ".join(strip_markdown(each.text).split())
+        place = f"{each.document_id}{page}:{each.start}-{each.end}"
+        lines.append(f"- {each.name} ({place}): “{text}”")
+    return lines

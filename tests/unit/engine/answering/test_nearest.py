@@ -1,0 +1,115 @@
+"""A question without an answer is told what stands nearest to it in the library."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from llama_index.core.schema import Document
+
+from engine import Answer, KnowledgeEngine, Settings
+from engine.answering.nearest import (
+    HEADINGS,
+    LONGEST_CHARACTERS,
+    NEAREST,
+    nearest_lines,
+    nearest_passages,
+)
+from engine.api.routes.chat_completions import _nearest
+from engine.prompts import ABSTENTION
+from engine.tools.definitions import answer_lines, answer_value
+from engine.types import Passage
+
+TEXTS = {
+    "Berths": "The harbour has nine berths. Berth 4 takes the ferry to Vey.",
+    "Ferry": "The ferry to Vey sails at noon. It carries <b>forty</b> cars across the sound.",
+    "Lighthouse": "The lighthouse was built in 1851. Its lamp burns oil.",
+    "Museum": "The museum keeps old charts of the harbour and of the ferry.",
+    "渡轮": "渡轮每天中午开往维岛。船上可载四十辆车。",
+}
+
+
+def passage(
+    title: str, *, text: str = "", headings: tuple[str, ...] = (), start: int = 0
+) -> Passage:
+    text = text or TEXTS[title]
+    return Passage(
+        text=text, score=1.0, relevance=0.4, document_id=title, chunk_id=f"{title}#0", title=title,
+        start=start, end=start + len(text), headings=headings,
+    )  # fmt: skip
+
+
+def test_three_sections_are_shown_best_passage_first() -> None:
+    found = nearest_passages(
+        "Who steers the ferry?", [passage(title) for title in TEXTS], weight=lambda _: 1.0
+    )
+    assert [each.title for each in found] == ["Berths", "Ferry", "Lighthouse"][:NEAREST]
+
+
+def test_the_text_is_the_sentence_that_shares_most_with_the_question_at_its_place() -> None:
+    one = passage("Berths", headings=("Harbour", "Berths"), start=100)
+    (found,) = nearest_passages("Where does the ferry land?", [one], weight=lambda _: 1.0)
+    assert found.text == "Berth 4 takes the ferry to Vey."
+    assert (found.heading, found.score) == ("Berths", 0.4)
+    assert one.text[found.start - 100 : found.end - 100] == found.text
+
+
+def test_a_section_in_two_passages_is_shown_once() -> None:
+    twice = [passage("Ferry"), passage("Ferry", text="The ferry is white.", start=200)]
+    found = nearest_passages("Who steers the ferry?", twice, weight=lambda _: 1.0)
+    assert len(found) == 1
+
+
+def test_a_long_sentence_is_cut() -> None:
+    long = passage("Ferry", text=f"The ferry {'and the ferry ' * 200}sails.")
+    (found,) = nearest_passages("Who steers the ferry?", [long], weight=lambda _: 1.0)
+    assert len(found.text) == LONGEST_CHARACTERS
+
+
+def test_nothing_found_shows_nothing() -> None:
+    assert nearest_passages("Who steers the ferry?", [], weight=lambda _: 1.0) == ()
+
+
+@pytest.fixture(scope="module")
+def declined(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answer]:
+    """Answers to questions that the library declines, by language and way."""
+    settings = Settings.model_validate({"answer": {"min_evidence": 1.0}})
+    folder: Path = tmp_path_factory.mktemp("nearest")
+    with KnowledgeEngine.open(folder / "library", settings=settings) as engine:
+        engine.add([Document(id_=t, text=TEXTS[t], metadata={"title": t}) for t in TEXTS])
+        english, chinese = "Who painted the ferry?", "谁油漆了渡轮？"
+        return {
+            "en": engine.ask(english, mode="local"),
+            "zh": engine.ask(chinese, mode="local"),
+            "again": engine.ask(english, mode="local"),
+        }
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_declined_question_says_so_and_shows_the_nearest(
+    declined: dict[str, Answer], language: str
+) -> None:
+    answer = declined[language]
+    assert answer.abstained
+    assert answer.text == ABSTENTION[language]  # type: ignore[index]
+    assert 0 < len(answer.nearest) <= NEAREST
+    assert all(each.text in TEXTS[each.document_id] for each in answer.nearest)
+    assert nearest_lines(answer)[0] == HEADINGS[language]  # type: ignore[index]
+
+
+def test_the_nearest_come_again_from_the_cache(declined: dict[str, Answer]) -> None:
+    assert declined["again"].nearest == declined["en"].nearest
+
+
+def test_tools_and_chats_show_the_nearest(declined: dict[str, Answer]) -> None:
+    answer = declined["en"]
+    shown = nearest_lines(answer)
+    assert answer_value(answer).nearest == answer.nearest
+    assert answer_lines(answer)[-len(shown) :] == shown
+    assert _nearest(answer) == ["\n".join(shown)]
+
+
+def test_an_answered_question_shows_none(declined: dict[str, Answer]) -> None:
+    answered = Answer(question="Who?", text="Ada.", mode="local")
+    assert nearest_lines(answered) == []
+    assert _nearest(answered) == []
