@@ -6,6 +6,7 @@ to the question's words speaks for it, and those of a chain come in the order of
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
