@@ -15,7 +15,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from graph.text.cjk import in_script_of
@@ -503,7 +502,6 @@ def _once_more(
 
 LEAD: dict[Language, str] = {"en": "On the whole:", "zh": "总的来看："}
 _MARK = re.compile(r"\[(\d{1,4})\]")
-_LEADS = re.compile(r"[:：]$")
 _REPEATED = re.compile(r"(\[\d{1,4}\])(?:\1)+")
 
 
@@ -620,21 +618,21 @@ def _renumbered(text: str, numbers: Mapping[int, int]) -> str:
 def _unrepeated(text: str, known: Collection[int]) -> str:
     """Drop list lines that rest only on sources the local part cites.
 
-    A line that introduces such lines alone goes with them.
+    A block that has no other cited line goes with them; empty where nothing else is cited.
     """
-    kept: list[str] = []
-    for line in text.split("\n"):
-        marks = {int(number) for number in _MARK.findall(line)}
-        if not (line.startswith("- ") and marks and marks <= set(known)):
-            kept.append(line)
-    lines = [
-        line
-        for line, after in zip_longest(kept, kept[1:], fillvalue="")
-        if not (_LEADS.search(line) and not after.startswith("- ") and f"{line}\n- " in text)
-    ]
-    if all(_LEADS.search(line) for line in lines if line.strip()):
-        return ""
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+    blocks: list[str] = []
+    for block in text.split("\n\n"):
+        lines = block.split("\n")
+        kept = [line for line in lines if not _rests_on(line, known)]
+        if len(kept) == len(lines) or any(_MARK.search(line) for line in kept):
+            blocks.append("\n".join(kept))
+    left = "\n\n".join(blocks)
+    return left if _MARK.search(left) or not _MARK.search(text) else ""
+
+
+def _rests_on(line: str, known: Collection[int]) -> bool:
+    marks = {int(number) for number in _MARK.findall(line)}
+    return line.startswith("- ") and bool(marks) and marks <= set(known)
 
 
 def _span(citation: Citation) -> tuple[str, int, int]:

@@ -51,8 +51,9 @@ def stands(engine, answer) -> bool:
 
 
 def test_both_gives_the_local_answer_first_and_the_overview_after_it(engine) -> None:
-    local = engine.ask(QUESTION, mode="local")
-    answer = engine.ask(QUESTION, mode="both")
+    question = "Who repaired the lamp after the storm of 1907?"
+    local = engine.ask(question, mode="local")
+    answer = engine.ask(question, mode="both")
 
     assert answer.mode == "both"
     assert answer.text.startswith(f"{local.text}\n\nOn the whole:\n\n")
@@ -62,6 +63,12 @@ def test_both_gives_the_local_answer_first_and_the_overview_after_it(engine) -> 
     assert stands(engine, answer)
     assert answer.route is None
     assert {"extract", "reduce", "merge"} <= {step.stage for step in answer.trace}
+
+
+def test_an_overview_that_cites_nothing_else_is_not_added(engine) -> None:
+    local = engine.ask(QUESTION, mode="local")
+    assert local.citations == engine.ask(QUESTION, mode="global").citations
+    assert engine.ask(QUESTION, mode="both").text == local.text
 
 
 def test_a_question_in_doubt_goes_both_ways_and_says_so(engine) -> None:

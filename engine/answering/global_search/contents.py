@@ -410,12 +410,14 @@ class _Page:
         chosen: list[_Said] = []
         is_whole = self.subject is None
         most, share = (_SENTENCES, _SECOND) if is_whole else (_OF_SUBJECT, _NEXT_BEST)
+        asked = self.subject.words.keys() if self.subject is not None else frozenset()
         for said in ranked:
             if chosen and said.score < share * chosen[0].score:
                 break
-            if not any(_is_alike(said.words, other) for other in told):
+            words = said.words - asked
+            if not any(_is_alike(words, other) for other in told):
                 chosen.append(said)
-                told.append(said.words)
+                told.append(words)
             if len(chosen) == most:
                 break
         return [self.cited.line(said) for said in chosen]
@@ -504,4 +506,5 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _is_alike(words: frozenset[str], others: frozenset[str]) -> bool:
-    return len(words & others) > _ALIKE * min(len(words), len(others))
+    least = min(len(words), len(others))
+    return len(words & others) > _ALIKE * least or not least

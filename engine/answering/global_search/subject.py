@@ -21,13 +21,13 @@ _HELD = 0.5
 _TITLED = 0.99
 """A document whose title has this share of the subject is about it as a whole."""
 _KNOWN = 0.25
-"""Where the passages have less of the subject than this, vectors alone decide."""
+"""Least share of the subject in passages; vectors alone decide below it."""
 _LEAST_WEIGHT = 0.1
 """Weight of a word that most documents have."""
 _LEAST_RELEVANCE, _UNWORDED = 0.5, 0.3
 """Least relevance of a passage that has no word of the question, and what its sentences count."""
 _NEAREST = 12
-"""So many of the nearest passages tell of it where no word can say so: in another script."""
+"""Number of the nearest passages that tell of it where no word can: in another script."""
 _OF_DOCUMENT = 3
 """Maximum sections of one document, where several documents tell of the subject."""
 
