@@ -148,7 +148,8 @@ def deserialise_answer(data: bytes, *, question: str, text_at: TextAt) -> Answer
     if answer.question != question or (answer.abstained and answer.citations):
         return None
     quoted = [(c.document_id, c.start, c.end, c.quote) for c in answer.citations]
-    shown = [(p.document_id, p.start, p.end, p.text) for p in (*answer.passages, *answer.nearest)]
+    shown = [(p.document_id, p.start, p.end, p.text) for p in answer.passages]
+    shown += [(p.document_id, p.start, p.end, p.text) for p in answer.nearest]
     short = answer.short
     if short is not None and short.document_id is not None:
         quoted.append((short.document_id, short.start or 0, short.end or 0, short.text))

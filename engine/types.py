@@ -267,7 +267,6 @@ class Turn:
     answer: str = ""
 
 
-@deprecated_aliases(understood="rewritten_question")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NearestPassage:
     """Text nearest to a question without an answer: `document_text[start:end] == text`.
@@ -292,6 +291,7 @@ class NearestPassage:
         return " › ".join(dict.fromkeys(part for part in (self.title, self.heading) if part))
 
 
+@deprecated_aliases(understood="rewritten_question")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """An answer with every claim tied to its source.
