@@ -22,7 +22,14 @@ from ..resolution.name_parsing import (
     initials_match,
 )
 from ..text.cjk import HAN, has_han, is_latin
-from ..text.names import CALENDAR, FUNCTION_WORDS, JOINTS, is_generic, name_key
+from ..text.names import (
+    ADJECTIVE_TAIL,
+    CALENDAR,
+    FUNCTION_WORDS,
+    JOINTS,
+    is_generic,
+    name_key,
+)
 from ..text.sentences import Layout, Segment
 from .lead_aliases import subject_aliases
 
@@ -184,13 +191,14 @@ MAX_NAME_CHARACTERS = 120
 _ROMAN = re.compile(r"[IVX]+")
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _NO_NAME = re.compile(
-    r"[=<>|{}\[\]\\€$#@]|--|(?<=\s)-\w|://"
+    r"[=<>|{}\[\]\\€$#@]|--|(?<=\s)-\w|://|/.*/|/$|,.*,"
     rf"|\b\d{{1,2}}\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d+|^[A-Z]{{1,3}}\s\d{{4,}}$|’s\s\d+$|'s\s\d+$"
     r"|^(?:EUR|USD|GBP|CHF|RMB|CNY|JPY)(?:$|\s[\d.,]+)"
-    r"|^(?:Article|Chapter|Section|Part|Annex|Recommendation|Rule|Verse|Act|Scene|Stave|Node|Step"
-    r"|Table|Figure|Note|Item|Clause|Level|Phase|Version|Question)\s\d+(?:\b|$)"
+    r"|^(?i:Article|Chapter|Section|Part|Annex|Recommendation|Rule|Verse|Act|Scene|Stave|Node|Step"
+    r"|Table|Figure|Note|Item|Clause|Level|Phase|Version|Question)s?\s"
+    r"(?:\d+|(?i:[IVX]+|one|two|three|four|five|six|seven|eight|nine|ten))\b"
 )
-"""Marks of code, dates, amounts, and numbered parts of a text."""
+"""Marks of code, paths, lists, dates, amounts, and numbered parts of a text."""
 _DIGITS_OF_CODE = 4
 
 
@@ -310,12 +318,22 @@ def _with_one_type(mentions: list[Mention]) -> list[Mention]:
 _UNIT = 3
 _NUMBER_BEFORE = re.compile(r"\d[ \u00a0]?$")
 """Before a unit: "48 kHz", "84 MW"."""
+_NEAR = 24
+_GOES_ON_BEFORE = re.compile(r"[_\\=@~]$|[\w.]/$|\w\.$|(?<![\d\s])[^\W\d_]{2}- ?$")
+_GOES_ON = re.compile(
+    rf"[_\\=@~]|/\w|\.[a-z\d]|(?:- ?| -)(?!{ADJECTIVE_TAIL})(?=[^\W\d_])|-(?=[,;)])"
+)
+"""Part of a longer name, or of code: "Hesse-" before Kassel, "-kyu" after Jo Jin, ".deb"."""
 
 
 def _is_usable(layout: Layout, candidate: Candidate, surface: str) -> bool:
     shadow = layout.shadow[candidate.start : candidate.end]
     index = layout.sentence_at(candidate.start)
-    if len(surface) <= _UNIT and _NUMBER_BEFORE.search(layout.text[: candidate.start][-4:]):
+    before = layout.text[max(0, candidate.start - _NEAR) : candidate.start]
+    after = layout.text[candidate.end : candidate.end + _NEAR]
+    if len(surface) <= _UNIT and _NUMBER_BEFORE.search(before):
+        return False
+    if candidate.type != "CONCEPT" and (_GOES_ON_BEFORE.search(before) or _GOES_ON.match(after)):
         return False
     return (
         0 < len(surface) <= MAX_NAME_CHARACTERS

@@ -48,6 +48,9 @@ _LEADING = re.compile(r"(?:(?:the|a|an|this|that|these|those)\s+)+", re.IGNORECA
 _TRAILING = frozenset(".,;:!?\"”'’)]-–—€$£%")
 _ENDS_WITH_ITS_DOT = re.compile(r"\b(?:[A-Z]|Inc|Ltd|Co|Jr|Sr|Corp)\.$")
 _QUOTE_OR_BULLET = frozenset("\"“‘'(:;-–—•[")
+_NUMBERS = frozenset(
+    "two three four five six seven eight nine ten eleven twelve several many some both".split()
+)
 _MAX_PHRASE_WORDS = 4
 
 
@@ -103,7 +106,9 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
 
 def _is_adjective(span: Span) -> bool:
     """Check whether a nationality is an adjective, not a people ("the Vikings")."""
-    return len(span) == 1 and span[0].tag_ not in {"NNS", "NNPS"}
+    if len(span) == 1:
+        return span[0].tag_ not in {"NNS", "NNPS"}
+    return span.root.head.i >= span.end and span.root.dep_ in {"amod", "compound", "nmod"}
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
@@ -111,7 +116,9 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     if leading:
         start = leading.end()
     first = text[start:end].split(" ", 1)
-    if len(first) == 2 and first[0].casefold() in NEVER_FIRST:
+    if len(first) == 2 and (
+        first[0].casefold() in NEVER_FIRST or (first[0] in _NUMBERS and first[1][0].isupper())
+    ):
         start += len(first[0]) + 1
     kept = text[start:end]
     if "(" in kept and ")" not in kept:
@@ -146,7 +153,7 @@ def _from_capitals(
     doc: Doc, segment: Segment, start: int, end: int, span: Span
 ) -> Iterator[Candidate]:
     labels = {token.ent_type_ for token in span}
-    if labels <= _NO_ENTITY:
+    if labels <= _NO_ENTITY or (labels == {"NORP"} and _is_adjective(span)):
         return
     tokens = list(span)
     if _is_initial(doc, segment, span):

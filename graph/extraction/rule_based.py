@@ -112,12 +112,25 @@ class EnglishModel:
         lemmas: list[str] = lemmatise(token)
         return lemmas[0].lower() if lemmas else str(token.lower_)
 
+    def is_word(self, word: str) -> bool:
+        """Check for a word of the lemmatiser's dictionary, also in the plural."""
+        forms = (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ed"))
+        return not self._dictionary.isdisjoint(forms)
+
+    @cached_property
+    def _dictionary(self) -> frozenset[str]:
+        lookups = getattr(self._lemmatiser, "lookups", None)
+        if lookups is None or not lookups.has_table("lemma_index"):
+            return frozenset()
+        index = lookups.get_table("lemma_index")
+        return frozenset(word for words in index.values() for word in words)
+
     @cached_property
     def _lemmatiser(self) -> object:
         return dict(self.language.components).get("lemmatizer")
 
 
-RULES_VERSION = 12
+RULES_VERSION = 13
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
 _LABEL = re.compile(r"\n[ \t]*[A-Z][\w ]{0,30}:|\n\s*\n")
@@ -234,7 +247,8 @@ class LanguageExtractor:
         mentions = sorted({*mentions, *_beside(entitled, mentions)})
         typed.update(stated)
         statements = typed.union(
-            co_occurrences(layout, mentions, typed), type_statements(layout, mentions)
+            co_occurrences(layout, mentions, typed),
+            type_statements(layout, mentions, *([model.is_word] if model is not None else [])),
         )
         return Extraction(
             mentions=tuple(sorted(set(mentions))), statements=tuple(sorted(statements))

@@ -10,10 +10,16 @@ evidence of all mentions of a name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from ..model import NAMED_TYPES, OF_TYPE, ORDINARY, Mention, Statement
-from ..resolution.name_parsing import HAN_TITLES, NAMELIKE_TITLES, TITLES
+from ..model import COMMON, NAMED_TYPES, OF_TYPE, ORDINARY, Mention, Statement
+from ..resolution.name_parsing import (
+    COMMON_GIVEN_NAMES,
+    HAN_TITLES,
+    NAMELIKE_TITLES,
+    SURNAMES,
+    TITLES,
+)
 from ..text.cjk import HAN, has_han
 from ..text.sentences import Layout
 from .class_nouns import CLASS_TYPES, han_type_of, type_of_phrase
@@ -119,8 +125,15 @@ _HAN_AFTER = (
 _HAN_BEFORE = ((re.compile(r"(?:抵达|前往|来到|位于|住在|出生于|到达|离开)$"), "PLACE", VERB),)
 
 
-def type_statements(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Statement]:
-    """Yield each type that the words around a name speak for, once a sentence."""
+def type_statements(
+    layout: Layout,
+    mentions: Iterable[Mention],
+    is_word: Callable[[str], bool] = lambda _word: False,
+) -> Iterator[Statement]:
+    """Yield each type that the words around a name speak for, once a sentence.
+
+    `is_word` checks for a word of the dictionary, in lower case.
+    """
     best: dict[tuple[int, int, str, str], float] = {}
     for mention in mentions:
         index = layout.sentence_at(mention.start)
@@ -133,6 +146,8 @@ def type_statements(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Sta
         if _is_doubtful(layout, mention, span):
             place = (*span, mention.key, ORDINARY)
             best[place] = best.get(place, 0.0) + 1.0
+        if _is_common(layout, mention, is_word):
+            best[(*span, mention.key, COMMON)] = 1.0
     for (start, end, key, kind), weight in best.items():
         yield Statement(
             start=start, end=end, subject=key, predicate=OF_TYPE, object=kind, strength=weight
@@ -194,6 +209,21 @@ def _class_nouns(before: str, after: str) -> Iterator[tuple[str, float]]:
         yield "PLACE", BEHIND
 
 
+_OPENS, _CLOSES = re.compile(r"[“\"*_] ?$"), re.compile(r"[!?.,]?[”\"*_]")
+
+
+def _is_common(layout: Layout, mention: Mention, is_word: Callable[[str], bool]) -> bool:
+    """Check for one untyped word of the dictionary that is no usual name, and no quoted title."""
+    key = mention.key
+    if mention.type in _NAMED_BY_TAGGER or not key.isalpha() or not key.isascii():
+        return False
+    if key in COMMON_GIVEN_NAMES or key in SURNAMES or not is_word(key):
+        return False
+    before, after = layout.text[: mention.start][-2:], layout.text[mention.end :][:2]
+    return not (_OPENS.search(before) and _CLOSES.match(after))
+
+
+_NAMED_BY_TAGGER = frozenset({"PERSON", "PLACE"})
 _CELL = re.compile(r"\|[ ]*[*_]*$")
 _LINE_START = re.compile(r"[ \t#>*_\-\d.)]*")
 _OPENING_QUOTE = re.compile(r"(?:^|\s)[“\"‘'][*_]?$")

@@ -23,7 +23,7 @@ answer answers appendices appendix article attachments background bibliography b
 chapters conclusion conclusions contact contacts content contents copyright cover credits data
 definition definitions description details discussion disclaimer document documents draft
 epilogue example examples faq figure figures footnotes foreword general glossary
-heading history home index info information intro introduction license licence links list
+heading history home illustration illustrations index info information intro introduction license licence links list
 main method methodology methods minutes misc miscellaneous more motivation news note notes
 objective objectives other outline overview page part preamble preface prologue purpose
 question questions readme reference references related remarks report result results review
@@ -177,6 +177,11 @@ _CAPITALISED = (
     rf"|(?:St|Mt|Ft|Dr|Mr|Mrs|Ms|Jr|Sr|Prof|Gen|Col|Capt|Lt|Sgt|Rev|Gov|Sen|[{_UPPER}])\.(?=\s)"
     rf"|(?:[a-z]{{1,2}})?[{_UPPER}][{WORD_CHARACTERS}]*(?:['’/&\-][{WORD_CHARACTERS}]+)*)"
 )
+ADJECTIVE_TAIL = (
+    r"(?:[a-z]+(?:ed|ing|[ai]ble)|born|like|style|type|language|led|wide|only|specific|free|era|made"
+    r"|built|run|old|long|friendly|backed|native|centric|level)(?![\w-])"
+)
+"""Regex of what makes a name an adjective: "Unix-compatible", "Lisbon-born"."""
 _JOINT = rf"(?:{'|'.join(JOINTS)})(?:[ ](?:the|la|las|los|le|les|el|der|den|l'))?"
 _EPITHET = (
     r"the[ ](?:Elder|Younger|Great|Terrible|Conqueror|Confessor|Bold|Bald|Fat|Fair|Pious|Good|Wise"
@@ -221,7 +226,7 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 _WORD = re.compile(r"[^\s]+")
-_TAIL = re.compile(r"(?:['’]s|['’.,\-–—])+$")
+_TAIL = re.compile(rf"(?:(?<=[^\s-]{{2}})-{ADJECTIVE_TAIL})?(?:['’]s|['’.,\-–—])*$")
 _DIGITS = re.compile(r"[\d.,]+$")
 _PART_OF_NUMBER = re.compile(r"[.,]\d")
 
@@ -243,7 +248,12 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
         and (folded[last - 2] in _JOINT_WORDS or folded[last - 2].endswith("'s"))
     ):
         last -= 1
-    while last > first and (folded[last - 1] in _JOINT_WORDS):
+    while last > first and (
+        folded[last - 1] in _JOINT_WORDS
+        or (
+            last - first > 1 and folded[last - 1] in FUNCTION_WORDS and _ends(words, text, last - 1)
+        )
+    ):
         last -= 1
     if first == last or last - first > _MAX_WORDS:
         return None
@@ -256,6 +266,11 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 _JOINT_WORDS = frozenset({*JOINTS, "the"})
+
+
+def _ends(words: Sequence[tuple[int, int]], text: str, index: int) -> bool:
+    """Check whether a sentence may end before a word: "version of B. In", not "Yes You Can"."""
+    return text[words[index - 1][1] - 1] == "."
 
 
 def _has_inner_capital(text: str, word: tuple[int, int]) -> bool:
