@@ -191,7 +191,7 @@ MAX_NAME_CHARACTERS = 120
 _ROMAN = re.compile(r"[IVX]+")
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _NO_NAME = re.compile(
-    r"[=<>|{}\[\]\\€$#@]|--|(?<=\s)-\w|://|/.*/|/$|,.*,"
+    r"[=<>|{}\[\]\\€$#@]|--|(?<=\s)-\w|://|/.*/|/$|,.*,|\S(?:[ ]{3,}|\t)\S"
     rf"|\b\d{{1,2}}\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d+|^[A-Z]{{1,3}}\s\d{{4,}}$|’s\s\d+$|'s\s\d+$"
     r"|^(?:EUR|USD|GBP|CHF|RMB|CNY|JPY)(?:$|\s[\d.,]+)"
     r"|^(?i:Article|Chapter|Section|Part|Annex|Recommendation|Rule|Verse|Act|Scene|Stave|Node|Step"
@@ -319,8 +319,8 @@ _UNIT = 3
 _NUMBER_BEFORE = re.compile(r"\d[ \u00a0]?$")
 """Before a unit: "48 kHz", "84 MW"."""
 _NEAR = 24
-_GOES_ON_BEFORE = re.compile(r"[_\\=@~]$|[\w.]/$|\w\.$|(?<![\d\s])[^\W\d_]{2}- ?$")
-_GOES_ON = re.compile(
+_CUT_BEFORE = re.compile(r"[_\\=@~]$|[\w.]/$|(?<![\d\s])[^\W\d_]{2}- ?$")
+_CUT_AFTER = re.compile(
     rf"[_\\=@~]|/\w|\.[a-z\d]|(?:- ?| -)(?!{ADJECTIVE_TAIL})(?=[^\W\d_])|-(?=[,;)])"
 )
 """Part of a longer name, or of code: "Hesse-" before Kassel, "-kyu" after Jo Jin, ".deb"."""
@@ -333,7 +333,7 @@ def _is_usable(layout: Layout, candidate: Candidate, surface: str) -> bool:
     after = layout.text[candidate.end : candidate.end + _NEAR]
     if len(surface) <= _UNIT and _NUMBER_BEFORE.search(before):
         return False
-    if candidate.type != "CONCEPT" and (_GOES_ON_BEFORE.search(before) or _GOES_ON.match(after)):
+    if candidate.type != "CONCEPT" and (_CUT_BEFORE.search(before) or _CUT_AFTER.match(after)):
         return False
     return (
         0 < len(surface) <= MAX_NAME_CHARACTERS

@@ -48,9 +48,8 @@ _LEADING = re.compile(r"(?:(?:the|a|an|this|that|these|those)\s+)+", re.IGNORECA
 _TRAILING = frozenset(".,;:!?\"”'’)]-–—€$£%")
 _ENDS_WITH_ITS_DOT = re.compile(r"\b(?:[A-Z]|Inc|Ltd|Co|Jr|Sr|Corp)\.$")
 _QUOTE_OR_BULLET = frozenset("\"“‘'(:;-–—•[")
-_NUMBERS = frozenset(
-    "two three four five six seven eight nine ten eleven twelve several many some both".split()
-)
+_NUMBER_WORDS = "two three four five six seven eight nine ten eleven twelve several many some both"
+_NUMBERS = frozenset(_NUMBER_WORDS.split())
 _MAX_PHRASE_WORDS = 4
 
 

@@ -87,6 +87,9 @@ def find_english_model(name: str) -> FoundModel | None:
     return None
 
 
+_MADE_NOUN = re.compile(r"\w{3}(?:ness|ance|ence|[st]ion|ity|ment|ship|hood|ers?|ism)$")
+
+
 class EnglishModel:
     """A loaded pipeline and the lemmas of the few words that need one."""
 
@@ -113,8 +116,11 @@ class EnglishModel:
         return lemmas[0].lower() if lemmas else str(token.lower_)
 
     def is_word(self, word: str) -> bool:
-        """Check for a word of the lemmatiser's dictionary, also in the plural."""
-        forms = (word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ed"))
+        """Check for a verb, an adjective or a noun made of one: "standby", "baleful", "openness".
+
+        The dictionary of the lemmatiser tells names from no other nouns: London is one of its.
+        """
+        forms = (word, word.removesuffix("s"), word.removesuffix("ed"))
         return not self._dictionary.isdisjoint(forms)
 
     @cached_property
@@ -123,7 +129,8 @@ class EnglishModel:
         if lookups is None or not lookups.has_table("lemma_index"):
             return frozenset()
         index = lookups.get_table("lemma_index")
-        return frozenset(word for words in index.values() for word in words)
+        nouns = (word for word in index.get("noun", ()) if _MADE_NOUN.search(word))
+        return frozenset(nouns).union(*(index.get(kind, ()) for kind in ("verb", "adj", "adv")))
 
     @cached_property
     def _lemmatiser(self) -> object:

@@ -213,9 +213,9 @@ _OPENS, _CLOSES = re.compile(r"[“\"*_] ?$"), re.compile(r"[!?.,]?[”\"*_]")
 
 
 def _is_common(layout: Layout, mention: Mention, is_word: Callable[[str], bool]) -> bool:
-    """Check for one untyped word of the dictionary that is no usual name, and no quoted title."""
-    key = mention.key
-    if mention.type in _NAMED_BY_TAGGER or not key.isalpha() or not key.isascii():
+    """Check for one word of the dictionary that is no usual name, acronym or quoted title."""
+    key, surface = mention.key, mention.surface
+    if not key.isascii() or (surface.isupper() and len(surface) <= _ACRONYM):
         return False
     if key in COMMON_GIVEN_NAMES or key in SURNAMES or not is_word(key):
         return False
@@ -223,7 +223,7 @@ def _is_common(layout: Layout, mention: Mention, is_word: Callable[[str], bool])
     return not (_OPENS.search(before) and _CLOSES.match(after))
 
 
-_NAMED_BY_TAGGER = frozenset({"PERSON", "PLACE"})
+_ACRONYM = 5
 _CELL = re.compile(r"\|[ ]*[*_]*$")
 _LINE_START = re.compile(r"[ \t#>*_\-\d.)]*")
 _OPENING_QUOTE = re.compile(r"(?:^|\s)[“\"‘'][*_]?$")

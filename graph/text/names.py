@@ -23,7 +23,8 @@ answer answers appendices appendix article attachments background bibliography b
 chapters conclusion conclusions contact contacts content contents copyright cover credits data
 definition definitions description details discussion disclaimer document documents draft
 epilogue example examples faq figure figures footnotes foreword general glossary
-heading history home illustration illustrations index info information intro introduction license licence links list
+heading history home illustration illustrations index info information intro introduction license
+licence links list
 main method methodology methods minutes misc miscellaneous more motivation news note notes
 objective objectives other outline overview page part preamble preface prologue purpose
 question questions readme reference references related remarks report result results review
@@ -187,7 +188,7 @@ _EPITHET = (
     r"the[ ](?:Elder|Younger|Great|Terrible|Conqueror|Confessor|Bold|Bald|Fat|Fair|Pious|Good|Wise"
     r"|Old|Young|Red|Black|White|Strong|Short|Tall|Lion|Baptist|Apostle|Barbarian)\b"
 )
-_GAP = r"(?:[ \t\u00a0]+|[ \t]*\n[ \t]*(?=\S))"
+_GAP = r"(?:[ \u00a0]{1,2}|[ \t]*\n[ \t]*(?=\S))"
 _RUN = re.compile(
     rf"(?<![{WORD_CHARACTERS}])(?<![{WORD_CHARACTERS}]['’\-])"
     rf"{_CAPITALISED}(?:{_GAP}(?:{_JOINT}{_GAP})?(?:{_CAPITALISED}|{_EPITHET}|\d+(?![{WORD_CHARACTERS}])))*"
@@ -250,9 +251,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
         last -= 1
     while last > first and (
         folded[last - 1] in _JOINT_WORDS
-        or (
-            last - first > 1 and folded[last - 1] in FUNCTION_WORDS and _ends(words, text, last - 1)
-        )
+        or (folded[last - 1] in FUNCTION_WORDS and text[words[last - 1][0] - 2] == ".")  # "B. In"
     ):
         last -= 1
     if first == last or last - first > _MAX_WORDS:
@@ -266,11 +265,6 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
 
 
 _JOINT_WORDS = frozenset({*JOINTS, "the"})
-
-
-def _ends(words: Sequence[tuple[int, int]], text: str, index: int) -> bool:
-    """Check whether a sentence may end before a word: "version of B. In", not "Yes You Can"."""
-    return text[words[index - 1][1] - 1] == "."
 
 
 def _has_inner_capital(text: str, word: tuple[int, int]) -> bool:
