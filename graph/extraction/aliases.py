@@ -101,6 +101,8 @@ VAGUE_NOUNS = frozenset(_VAGUE_NOUNS.split())
 """Nouns that make no noun phrase worth a concept."""
 
 _VAGUE_MODIFIERS = """
+particular specific latest available complete further additional general related alternative
+individual possible similar special successful
 other many same such several few more most own first last next new old great good different
 various
 certain whole entire only much little second third former latter recent early late current
@@ -112,7 +114,7 @@ VAGUE_MODIFIERS = frozenset(_VAGUE_MODIFIERS.split())
 _NEVER_FIRST = """
 yesterday today tomorrow tonight now then here there still yet perhaps maybe suddenly meanwhile
 later
-soon ask see note sometimes
+soon ask see note sometimes alas nay hurrah oh ah hey yes
 """
 NEVER_FIRST = frozenset(_NEVER_FIRST.split())
 """Words that begin sentences and no names, whatever a tagger says."""
@@ -194,7 +196,7 @@ _NO_NAME = re.compile(
     r"[=<>|{}\[\]\\€$#@]|--|(?<=\s)-\w|://|/.*/|/$|,.*,|\S(?:[ ]{3,}|\t)\S"
     rf"|\b\d{{1,2}}\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d+|^[A-Z]{{1,3}}\s\d{{4,}}$|’s\s\d+$|'s\s\d+$"
     r"|^(?:EUR|USD|GBP|CHF|RMB|CNY|JPY)(?:$|\s[\d.,]+)"
-    r"|^(?i:Article|Chapter|Section|Part|Annex|Recommendation|Rule|Verse|Act|Scene|Stave|Node|Step"
+    r"|\sNo$|^(?i:Article|Chapter|Section|Part|Annex|Recommendation|Rule|Verse|Act|Scene|Stave|Node|Step"
     r"|Table|Figure|Note|Item|Clause|Level|Phase|Version|Question)s?\s"
     r"(?:\d+|(?i:[IVX]+|one|two|three|four|five|six|seven|eight|nine|ten))\b"
 )
@@ -319,9 +321,9 @@ _UNIT = 3
 _NUMBER_BEFORE = re.compile(r"\d[ \u00a0]?$")
 """Before a unit: "48 kHz", "84 MW"."""
 _NEAR = 24
-_CUT_BEFORE = re.compile(r"[_\\=@~]$|[\w.]/$|(?<![\d\s])[^\W\d_]{2}- ?$")
+_CUT_BEFORE = re.compile(r"[_\\=@~]$|[\w.]/$|[\s(]-$|(?<![\d\s])[^\W\d_]{2}- ?$")
 _CUT_AFTER = re.compile(
-    rf"[_\\=@~]|/\w|\.[a-z\d]|(?:- ?| -)(?!{ADJECTIVE_TAIL})(?=[^\W\d_])|-(?=[,;)])"
+    rf"[_\\=@~+]|/\w|\.[a-z\d]|[-–]\d|(?:- ?| -)(?!{ADJECTIVE_TAIL})(?=[^\W\d_])|-(?=[,;)])"
 )
 """Part of a longer name, or of code: "Hesse-" before Kassel, "-kyu" after Jo Jin, ".deb"."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..text.cjk import has_han
-from ..text.names import CALENDAR, FUNCTION_WORDS, capitalised_names, name_key
+from ..text.names import CALENDAR, FUNCTION_WORDS, JOINTS, capitalised_names, name_key
 from ..text.sentences import Layout, Segment
 from .aliases import CLASS_NOUNS, NEVER_FIRST, VAGUE_MODIFIERS, VAGUE_NOUNS, Candidate
 
@@ -46,6 +46,7 @@ _HONORIFIC = re.compile(
 )
 _LEADING = re.compile(r"(?:(?:the|a|an|this|that|these|those)\s+)+", re.IGNORECASE)
 _TRAILING = frozenset(".,;:!?\"”'’)]-–—€$£%")
+_OF_FIRM = re.compile(r"&|\b(?:Inc|Ltd|LLC|Co|Corp|S\.A)\b")
 _ENDS_WITH_ITS_DOT = re.compile(r"\b(?:[A-Z]|Inc|Ltd|Co|Jr|Sr|Corp)\.$")
 _QUOTE_OR_BULLET = frozenset("\"“‘'(:;-–—•[")
 _NUMBER_WORDS = "two three four five six seven eight nine ten eleven twelve several many some both"
@@ -98,6 +99,8 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
         return
     if surface.casefold() in FUNCTION_WORDS or surface.casefold() in CALENDAR:
         return
+    if kind == "ORGANISATION" and ", " in surface and not _OF_FIRM.search(surface):
+        return  # a list of names
     if kind == "PERSON":
         start = _with_honorific(segment.shadow, start)
     yield Candidate(segment.start + start, segment.start + end, kind)
@@ -164,6 +167,13 @@ def _from_capitals(
         if not tokens or not tokens[0].text[:1].isalnum() or not _has_capital(tokens):
             return
         start = max(start, tokens[0].idx)
+    last = tokens[-1]
+    if (
+        last.head.i > last.i
+        and last.dep_ == "compound"
+        and not {t.lower_ for t in tokens}.isdisjoint(JOINTS)
+    ):
+        return  # "Archives of the Debian mailing lists"
     if len(tokens) == 1 and not _is_single_name(tokens[0], initial=start == span.start_char):
         return
     start = _with_honorific(segment.shadow, start)
@@ -267,4 +277,5 @@ def _content_words(chunk: Span) -> list[Token]:
 
 
 def _is_latin(token: Token) -> bool:
-    return token.text.replace("-", "").isalpha() and not has_han(token.text)
+    text = token.text
+    return text[-1] != "-" and text.replace("-", "").isalpha() and not has_han(text)

@@ -188,10 +188,11 @@ _EPITHET = (
     r"the[ ](?:Elder|Younger|Great|Terrible|Conqueror|Confessor|Bold|Bald|Fat|Fair|Pious|Good|Wise"
     r"|Old|Young|Red|Black|White|Strong|Short|Tall|Lion|Baptist|Apostle|Barbarian)\b"
 )
-_GAP = r"(?:[ \u00a0]{1,2}|[ \t]*\n[ \t]*(?=\S))"
+_GAP = r"(?:[ \t\u00a0]+|[ \t]*\n[ \t]*(?=\S))"
 _RUN = re.compile(
     rf"(?<![{WORD_CHARACTERS}])(?<![{WORD_CHARACTERS}]['’\-])"
-    rf"{_CAPITALISED}(?:{_GAP}(?:{_JOINT}{_GAP})?(?:{_CAPITALISED}|{_EPITHET}|\d+(?![{WORD_CHARACTERS}])))*"
+    rf"{_CAPITALISED}(?:{_GAP}(?:{_JOINT}{_GAP})?(?:{_CAPITALISED}|{_EPITHET})"
+    rf"|[ \u00a0]{{1,2}}\d+(?![{WORD_CHARACTERS}]))*"
 )
 _LONG_LINE = 40
 """Minimum line length for a break inside a name to be wrapped prose."""
