@@ -213,9 +213,9 @@ _OPENS, _CLOSES = re.compile(r"[“\"*_] ?$"), re.compile(r"[!?.,]?[”\"*_]")
 
 
 def _is_common(layout: Layout, mention: Mention, is_word: Callable[[str], bool]) -> bool:
-    """Check for one word of the dictionary that is no usual name, acronym or quoted title."""
+    """Check for a word of the dictionary that is no place, usual name, acronym or quoted title."""
     key, surface = mention.key, mention.surface
-    if not key.isascii() or (surface.isupper() and len(surface) <= _ACRONYM):
+    if mention.type == "PLACE" or (surface.isupper() and len(surface) <= _ACRONYM):
         return False
     if key in COMMON_GIVEN_NAMES or key in SURNAMES or not is_word(key):
         return False
