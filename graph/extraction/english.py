@@ -44,8 +44,8 @@ _HONORIFIC = re.compile(
     r"|Lieutenant|Lt|Sergeant|Sgt|Reverend|Rev|Madam|Madame|Mme|Father|Sister|Brother|Dame|Judge"
     r"|Aunt|Uncle)\.?[ ]+$"
 )
-_LEADING = re.compile(r"(?:(?:the|a|an|this|that|these|those)\s+)+", re.IGNORECASE)
-_TRAILING = frozenset(".,;:!?\"”'’)]-–—€$£%")
+_LEADING = re.compile(r"(?:(?:the|a|an|this|that|these|those)\b[\s\"“]+)+", re.IGNORECASE)
+_TRAILING = frozenset(".,;:!?\"”'’)]-–—€$£%&")
 _OF_FIRM = re.compile(r"&|\b(?:Inc|Ltd|LLC|Co|Corp|S\.A)\b")
 _ENDS_WITH_ITS_DOT = re.compile(r"\b(?:[A-Z]|Inc|Ltd|Co|Jr|Sr|Corp)\.$")
 _QUOTE_OR_BULLET = frozenset("\"“‘'(:;-–—•[")
@@ -93,6 +93,8 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
     kind = _TYPES.get(span.label_)
     if kind is None or (span.label_ == "NORP" and _is_adjective(span)):
         return
+    while len(span) > 1 and span[0].pos_ in {"ADJ", "VERB"} and span[0].is_sent_start:
+        span = span[1:]  # "Different Linux distributions"
     start, end = _stripped(segment.shadow, span.start_char, span.end_char)
     surface = segment.shadow[start:end]
     if not any(c.isupper() for c in surface) or "\n" in surface:
@@ -141,6 +143,8 @@ def _without_tail(text: str) -> int:
             end -= 1
         elif text[max(0, end - 2) : end] in {"'s", "’s"}:
             end -= 2
+        elif text[:end].endswith((" and", " or")):
+            end -= 3
         else:
             break
     return end
@@ -162,6 +166,7 @@ def _from_capitals(
         while tokens and (
             tokens[0].lower_ in NEVER_FIRST
             or (not tokens[0].ent_type_ and tokens[0].pos_ in _ORDINARY)
+            or (len(tokens) > 1 and tokens[0].pos_ in {"ADJ", "VERB"})
         ):
             tokens.pop(0)
         if not tokens or not tokens[0].text[:1].isalnum() or not _has_capital(tokens):

@@ -115,22 +115,25 @@ class EnglishModel:
         lemmas: list[str] = lemmatise(token)
         return lemmas[0].lower() if lemmas else str(token.lower_)
 
-    def is_word(self, word: str) -> bool:
+    def is_word(self, word: str, is_noun: bool = False) -> bool:
         """Check for a verb, an adjective or a noun made of one: "standby", "baleful", "openness".
 
-        The dictionary of the lemmatiser tells names from no other nouns: London is one of its.
+        The dictionary of the lemmatiser tells names from no other nouns: London is one of its;
+        with `is_noun`, after an article, they count.
         """
         forms = (word, word.removesuffix("s"), word.removesuffix("ed"))
-        return not self._dictionary.isdisjoint(forms)
+        return not self._dictionary[is_noun].isdisjoint(forms)
 
     @cached_property
-    def _dictionary(self) -> frozenset[str]:
+    def _dictionary(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Words that no names are, and all words."""
         lookups = getattr(self._lemmatiser, "lookups", None)
         if lookups is None or not lookups.has_table("lemma_index"):
-            return frozenset()
+            return frozenset(), frozenset()
         index = lookups.get_table("lemma_index")
         nouns = (word for word in index.get("noun", ()) if _MADE_NOUN.search(word))
-        return frozenset(nouns).union(*(index.get(kind, ()) for kind in ("verb", "adj", "adv")))
+        plain = frozenset(nouns).union(*(index.get(kind, ()) for kind in ("verb", "adj", "adv")))
+        return plain, plain.union(index.get("noun", ()))
 
     @cached_property
     def _lemmatiser(self) -> object:

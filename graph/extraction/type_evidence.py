@@ -128,11 +128,11 @@ _HAN_BEFORE = ((re.compile(r"(?:抵达|前往|来到|位于|住在|出生于|到
 def type_statements(
     layout: Layout,
     mentions: Iterable[Mention],
-    is_word: Callable[[str], bool] = lambda _word: False,
+    is_word: Callable[[str, bool], bool] = lambda _word, _is_noun: False,
 ) -> Iterator[Statement]:
     """Yield each type that the words around a name speak for, once a sentence.
 
-    `is_word` checks for a word of the dictionary, in lower case.
+    `is_word` checks for a word of the dictionary, in lower case, that may be a noun or not.
     """
     best: dict[tuple[int, int, str, str], float] = {}
     for mention in mentions:
@@ -212,17 +212,21 @@ def _class_nouns(before: str, after: str) -> Iterator[tuple[str, float]]:
 _OPENS, _CLOSES = re.compile(r"[“\"*_] ?$"), re.compile(r"[!?.,]?[”\"*_]")
 
 
-def _is_common(layout: Layout, mention: Mention, is_word: Callable[[str], bool]) -> bool:
+def _is_common(layout: Layout, mention: Mention, is_word: Callable[[str, bool], bool]) -> bool:
     """Check for a word of the dictionary that is no place, usual name, acronym or quoted title."""
     key, surface = mention.key, mention.surface
-    if mention.type == "PLACE" or (surface.isupper() and len(surface) <= _ACRONYM):
+    before, after = layout.text[: mention.start][-12:], layout.text[mention.end :][:24]
+    determined = _DETERMINED.search(before) if _ENDS.match(after) else None
+    if mention.type == "PLACE" and (not determined or determined["the"]):
         return False
-    if key in COMMON_GIVEN_NAMES or key in SURNAMES or not is_word(key):
+    if surface.isupper() and len(surface) <= _ACRONYM:
         return False
-    before, after = layout.text[: mention.start][-2:], layout.text[mention.end :][:2]
+    if key in COMMON_GIVEN_NAMES or key in SURNAMES or not is_word(key, determined is not None):
+        return False
     return not (_OPENS.search(before) and _CLOSES.match(after))
 
 
+_DETERMINED = re.compile(r"(?:\b(?:(?P<the>the)|an?|this|every)|['’]s)\s+$", re.IGNORECASE)
 _ACRONYM = 5
 _CELL = re.compile(r"\|[ ]*[*_]*$")
 _LINE_START = re.compile(r"[ \t#>*_\-\d.)]*")
