@@ -198,7 +198,7 @@ _NO_NAME = re.compile(
     r"|^(?:EUR|USD|GBP|CHF|RMB|CNY|JPY)(?:$|\s[\d.,]+)"
     r"|\sNo$|^(?i:Article|Chapter|Section|Part|Annex|Recommendation|Rule|Verse|Act|Scene|Stave|Node|Step"
     r"|Table|Figure|Note|Item|Clause|Level|Phase|Version|Question)s?\s"
-    r"(?:\d+|(?i:[IVX]+|one|two|three|four|five|six|seven|eight|nine|ten))\b"
+    r"(?:\d+\b|(?i:[IVX]+|one|two|three|four|five|six|seven|eight|nine|ten)(?:\s\d+)?$)"
 )
 """Marks of code, paths, lists, dates, amounts, and numbered parts of a text."""
 _DIGITS_OF_CODE = 4

@@ -93,8 +93,8 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
     kind = _TYPES.get(span.label_)
     if kind is None or (span.label_ == "NORP" and _is_adjective(span)):
         return
-    while len(span) > 1 and span[0].pos_ in {"ADJ", "VERB"} and span[0].is_sent_start:
-        span = span[1:]  # "Different Linux distributions"
+    while len(span) > 1 and span[0].is_sent_start and _is_no_part(span[0], kind):
+        span = span[1:]
     start, end = _stripped(segment.shadow, span.start_char, span.end_char)
     surface = segment.shadow[start:end]
     if not any(c.isupper() for c in surface) or "\n" in surface:
@@ -106,6 +106,12 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
     if kind == "PERSON":
         start = _with_honorific(segment.shadow, start)
     yield Candidate(segment.start + start, segment.start + end, kind)
+
+
+def _is_no_part(token: Token, kind: str) -> bool:
+    """Check for a first word that is before a name: "Different Linux", "Beside Linux"."""
+    is_function = kind == "PERSON" and token.lower_ in FUNCTION_WORDS
+    return is_function or token.pos_ in {"ADJ", "VERB"}
 
 
 def _is_adjective(span: Span) -> bool:

@@ -77,8 +77,8 @@ there thereafter thereby therefore there's these they they'd they'll they're the
 those though three through throughout thus till to today together too toward towards two
 typically under unfortunately unless unlike until unto up upon us usually various very via was
 wasn't we we'd well we'll were we're we've what whatever what's when whence whenever where
-whereas whereby wherein wherever whether which while who whoever whole whom who's whose why will
-with within without won't would wouldn't yes yet you you'd you'll your you're yours yourself
+whereas whereat whereby wherein wherever whether which while who whoever whole whom who's whose why
+will with within without won't would wouldn't yes yet you you'd you'll your you're yours yourself
 yourselves you've
 """
 
