@@ -335,7 +335,8 @@ def _is_usable(layout: Layout, candidate: Candidate, surface: str) -> bool:
     after = layout.text[candidate.end : candidate.end + _NEAR]
     if len(surface) <= _UNIT and _NUMBER_BEFORE.search(before):
         return False
-    if candidate.type != "CONCEPT" and (_CUT_BEFORE.search(before) or _CUT_AFTER.match(after)):
+    is_cut = _CUT_BEFORE.search(before) or _CUT_AFTER.match(after)
+    if is_cut and candidate.type != "CONCEPT" and not has_han(surface):
         return False
     return (
         0 < len(surface) <= MAX_NAME_CHARACTERS
