@@ -39,6 +39,9 @@ OF_TYPE = "of type"
 ORDINARY = "ordinary word"
 """Object of `OF_TYPE` where a mention may be no name: capitals that any word has there."""
 
+COMMON = "dictionary word"
+"""Object of `OF_TYPE` where a mention is a word of the dictionary."""
+
 SPEAKS_OF_A_NAME = (ALSO_KNOWN_AS, OF_TYPE)
 """Predicates that say something of a name, and are no relation of the graph."""
 

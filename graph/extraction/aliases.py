@@ -22,7 +22,14 @@ from ..resolution.name_parsing import (
     initials_match,
 )
 from ..text.cjk import HAN, has_han, is_latin
-from ..text.names import CALENDAR, FUNCTION_WORDS, JOINTS, is_generic, name_key
+from ..text.names import (
+    ADJECTIVE_TAIL,
+    CALENDAR,
+    FUNCTION_WORDS,
+    JOINTS,
+    is_generic,
+    name_key,
+)
 from ..text.sentences import Layout, Segment
 from .lead_aliases import subject_aliases
 
@@ -94,6 +101,8 @@ VAGUE_NOUNS = frozenset(_VAGUE_NOUNS.split())
 """Nouns that make no noun phrase worth a concept."""
 
 _VAGUE_MODIFIERS = """
+particular specific latest available complete further additional general related alternative
+individual possible similar special successful
 other many same such several few more most own first last next new old great good different
 various
 certain whole entire only much little second third former latter recent early late current
@@ -105,7 +114,7 @@ VAGUE_MODIFIERS = frozenset(_VAGUE_MODIFIERS.split())
 _NEVER_FIRST = """
 yesterday today tomorrow tonight now then here there still yet perhaps maybe suddenly meanwhile
 later
-soon ask see note sometimes
+soon ask see note sometimes alas nay hurrah oh ah hey yes
 """
 NEVER_FIRST = frozenset(_NEVER_FIRST.split())
 """Words that begin sentences and no names, whatever a tagger says."""
@@ -183,13 +192,14 @@ MAX_NAME_CHARACTERS = 120
 _ROMAN = re.compile(r"[IVX]+")
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _NO_NAME = re.compile(
-    r"[=<>|{}\[\]\\€$#@]|--|(?<=\s)-\w|://"
+    r"[=<>|{}\[\]\\€$#@]|--|(?<=\s)-\w|://|/.*/|/$|,.*,|\S(?:[ ]{3,}|\t)\S"
     rf"|\b\d{{1,2}}\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d+|^[A-Z]{{1,3}}\s\d{{4,}}$|’s\s\d+$|'s\s\d+$"
     r"|^(?:EUR|USD|GBP|CHF|RMB|CNY|JPY)(?:$|\s[\d.,]+)"
-    r"|^(?:Article|Chapter|Section|Part|Annex|Recommendation|Rule|Verse|Act|Scene|Stave|Node|Step"
-    r"|Table|Figure|Note|Item|Clause|Level|Phase|Version|Question)\s\d+(?:\b|$)"
+    r"|\sNo$|^(?i:Article|Chapter|Section|Part|Annex|Recommendation|Rule|Verse|Act|Scene|Stave|Node|Step"
+    r"|Table|Figure|Note|Item|Clause|Level|Phase|Version|Question)s?\s"
+    r"(?:\d+\b|(?i:[IVX]+|one|two|three|four|five|six|seven|eight|nine|ten)(?:\s\d+)?$)"
 )
-"""Marks of code, dates, amounts, and numbered parts of a text."""
+"""Marks of code, paths, lists, dates, amounts, and numbered parts of a text."""
 _DIGITS_OF_CODE = 4
 
 
@@ -309,12 +319,23 @@ def _with_one_type(mentions: list[Mention]) -> list[Mention]:
 _UNIT = 3
 _NUMBER_BEFORE = re.compile(r"\d[ \u00a0]?$")
 """Before a unit: "48 kHz", "84 MW"."""
+_NEAR = 24
+_CUT_BEFORE = re.compile(r"[_\\=@~]$|[\w.]/$|[\s(]-$|(?<![\d\s])[^\W\d_]{2}- ?$")
+_CUT_AFTER = re.compile(
+    rf"[_\\=@~+]|/\w|\.[a-z\d]|[-–]\d|(?:- ?| -)(?!{ADJECTIVE_TAIL})(?=[^\W\d_])|-(?=[,;)])"
+)
+"""Part of a longer name, or of code: "Hesse-" before Kassel, "-kyu" after Jo Jin, ".deb"."""
 
 
 def _is_usable(layout: Layout, candidate: Candidate, surface: str) -> bool:
     shadow = layout.shadow[candidate.start : candidate.end]
     index = layout.sentence_at(candidate.start)
-    if len(surface) <= _UNIT and _NUMBER_BEFORE.search(layout.text[: candidate.start][-4:]):
+    before = layout.text[max(0, candidate.start - _NEAR) : candidate.start]
+    after = layout.text[candidate.end : candidate.end + _NEAR]
+    if len(surface) <= _UNIT and _NUMBER_BEFORE.search(before):
+        return False
+    is_cut = _CUT_BEFORE.search(before) or _CUT_AFTER.match(after)
+    if is_cut and candidate.type != "CONCEPT" and not has_han(surface):
         return False
     return (
         0 < len(surface) <= MAX_NAME_CHARACTERS

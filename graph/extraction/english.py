@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..text.cjk import has_han
-from ..text.names import CALENDAR, FUNCTION_WORDS, capitalised_names, name_key
+from ..text.names import CALENDAR, FUNCTION_WORDS, JOINTS, capitalised_names, name_key
 from ..text.sentences import Layout, Segment
 from .aliases import CLASS_NOUNS, NEVER_FIRST, VAGUE_MODIFIERS, VAGUE_NOUNS, Candidate
 
@@ -44,10 +44,13 @@ _HONORIFIC = re.compile(
     r"|Lieutenant|Lt|Sergeant|Sgt|Reverend|Rev|Madam|Madame|Mme|Father|Sister|Brother|Dame|Judge"
     r"|Aunt|Uncle)\.?[ ]+$"
 )
-_LEADING = re.compile(r"(?:(?:the|a|an|this|that|these|those)\s+)+", re.IGNORECASE)
-_TRAILING = frozenset(".,;:!?\"”'’)]-–—€$£%")
+_LEADING = re.compile(r"(?:(?:the|a|an|this|that|these|those)\b[\s\"“]+)+", re.IGNORECASE)
+_TRAILING = frozenset(".,;:!?\"”'’)]-–—€$£%&")
+_OF_FIRM = re.compile(r"&|\b(?:Inc|Ltd|LLC|Co|Corp|S\.A)\b")
 _ENDS_WITH_ITS_DOT = re.compile(r"\b(?:[A-Z]|Inc|Ltd|Co|Jr|Sr|Corp)\.$")
 _QUOTE_OR_BULLET = frozenset("\"“‘'(:;-–—•[")
+_NUMBER_WORDS = "two three four five six seven eight nine ten eleven twelve several many some both"
+_NUMBERS = frozenset(_NUMBER_WORDS.split())
 _MAX_PHRASE_WORDS = 4
 
 
@@ -90,20 +93,32 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
     kind = _TYPES.get(span.label_)
     if kind is None or (span.label_ == "NORP" and _is_adjective(span)):
         return
+    while len(span) > 1 and span[0].is_sent_start and _is_no_part(span[0], kind):
+        span = span[1:]
     start, end = _stripped(segment.shadow, span.start_char, span.end_char)
     surface = segment.shadow[start:end]
     if not any(c.isupper() for c in surface) or "\n" in surface:
         return
     if surface.casefold() in FUNCTION_WORDS or surface.casefold() in CALENDAR:
         return
+    if kind == "ORGANISATION" and ", " in surface and not _OF_FIRM.search(surface):
+        return  # a list of names
     if kind == "PERSON":
         start = _with_honorific(segment.shadow, start)
     yield Candidate(segment.start + start, segment.start + end, kind)
 
 
+def _is_no_part(token: Token, kind: str) -> bool:
+    """Check for a first word that is before a name: "Different Linux", "Beside Linux"."""
+    is_function = kind == "PERSON" and token.lower_ in FUNCTION_WORDS
+    return is_function or token.pos_ in {"ADJ", "VERB"}
+
+
 def _is_adjective(span: Span) -> bool:
     """Check whether a nationality is an adjective, not a people ("the Vikings")."""
-    return len(span) == 1 and span[0].tag_ not in {"NNS", "NNPS"}
+    if len(span) == 1:
+        return span[0].tag_ not in {"NNS", "NNPS"}
+    return span.root.head.i >= span.end and span.root.dep_ in {"amod", "compound", "nmod"}
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
@@ -111,7 +126,9 @@ def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
     if leading:
         start = leading.end()
     first = text[start:end].split(" ", 1)
-    if len(first) == 2 and first[0].casefold() in NEVER_FIRST:
+    if len(first) == 2 and (
+        first[0].casefold() in NEVER_FIRST or (first[0] in _NUMBERS and first[1][0].isupper())
+    ):
         start += len(first[0]) + 1
     kept = text[start:end]
     if "(" in kept and ")" not in kept:
@@ -132,6 +149,8 @@ def _without_tail(text: str) -> int:
             end -= 1
         elif text[max(0, end - 2) : end] in {"'s", "’s"}:
             end -= 2
+        elif text[:end].endswith((" and", " or")):
+            end -= 3
         else:
             break
     return end
@@ -146,18 +165,26 @@ def _from_capitals(
     doc: Doc, segment: Segment, start: int, end: int, span: Span
 ) -> Iterator[Candidate]:
     labels = {token.ent_type_ for token in span}
-    if labels <= _NO_ENTITY:
+    if labels <= _NO_ENTITY or (labels == {"NORP"} and _is_adjective(span)):
         return
     tokens = list(span)
     if _is_initial(doc, segment, span):
         while tokens and (
             tokens[0].lower_ in NEVER_FIRST
             or (not tokens[0].ent_type_ and tokens[0].pos_ in _ORDINARY)
+            or (len(tokens) > 1 and tokens[0].pos_ in {"ADJ", "VERB"})
         ):
             tokens.pop(0)
         if not tokens or not tokens[0].text[:1].isalnum() or not _has_capital(tokens):
             return
         start = max(start, tokens[0].idx)
+    last = tokens[-1]
+    if (
+        last.head.i > last.i
+        and last.dep_ == "compound"
+        and not {t.lower_ for t in tokens}.isdisjoint(JOINTS)
+    ):
+        return  # "Archives of the Debian mailing lists"
     if len(tokens) == 1 and not _is_single_name(tokens[0], initial=start == span.start_char):
         return
     start = _with_honorific(segment.shadow, start)
@@ -261,4 +288,5 @@ def _content_words(chunk: Span) -> list[Token]:
 
 
 def _is_latin(token: Token) -> bool:
-    return token.text.replace("-", "").isalpha() and not has_han(token.text)
+    text = token.text
+    return text[-1] != "-" and text.replace("-", "").isalpha() and not has_han(text)

@@ -88,6 +88,9 @@ def find_english_model(name: str) -> FoundModel | None:
     return None
 
 
+_MADE_NOUN = re.compile(r"\w{3}(?:ness|ance|ence|[st]ion|ity|ment|ship|hood|ers?|ism)$")
+
+
 class EnglishModel:
     """A loaded pipeline and the lemmas of the few words that need one."""
 
@@ -112,6 +115,26 @@ class EnglishModel:
             return str(token.lower_)
         lemmas: list[str] = lemmatise(token)
         return lemmas[0].lower() if lemmas else str(token.lower_)
+
+    def is_word(self, word: str, is_noun: bool = False) -> bool:
+        """Check for a verb, an adjective or a noun made of one: "standby", "baleful", "openness".
+
+        The dictionary of the lemmatiser tells names from no other nouns: London is one of its;
+        with `is_noun`, after an article, they count.
+        """
+        forms = (word, word.removesuffix("s"), word.removesuffix("ed"))
+        return not self._dictionary[is_noun].isdisjoint(forms)
+
+    @cached_property
+    def _dictionary(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Words that no names are, and all words."""
+        lookups = getattr(self._lemmatiser, "lookups", None)
+        if lookups is None or not lookups.has_table("lemma_index"):
+            return frozenset(), frozenset()
+        index = lookups.get_table("lemma_index")
+        nouns = (word for word in index.get("noun", ()) if _MADE_NOUN.search(word))
+        plain = frozenset(nouns).union(*(index.get(kind, ()) for kind in ("verb", "adj", "adv")))
+        return plain, plain.union(index.get("noun", ()))
 
     @cached_property
     def _lemmatiser(self) -> object:
@@ -235,7 +258,8 @@ class LanguageExtractor:
         mentions = sorted({*mentions, *_beside(entitled, mentions)})
         typed.update(stated)
         statements = typed.union(
-            co_occurrences(layout, mentions, typed), type_statements(layout, mentions)
+            co_occurrences(layout, mentions, typed),
+            type_statements(layout, mentions, *([model.is_word] if model is not None else [])),
         )
         return Extraction(
             mentions=tuple(sorted(set(mentions))), statements=tuple(sorted(statements))

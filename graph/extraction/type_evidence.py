@@ -10,10 +10,16 @@ evidence of all mentions of a name.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from ..model import NAMED_TYPES, OF_TYPE, ORDINARY, Mention, Statement
-from ..resolution.name_parsing import HAN_TITLES, NAMELIKE_TITLES, TITLES
+from ..model import COMMON, NAMED_TYPES, OF_TYPE, ORDINARY, Mention, Statement
+from ..resolution.name_parsing import (
+    COMMON_GIVEN_NAMES,
+    HAN_TITLES,
+    NAMELIKE_TITLES,
+    SURNAMES,
+    TITLES,
+)
 from ..text.cjk import HAN, has_han
 from ..text.sentences import Layout
 from .class_nouns import CLASS_TYPES, han_type_of, type_of_phrase
@@ -119,8 +125,15 @@ _HAN_AFTER = (
 _HAN_BEFORE = ((re.compile(r"(?:抵达|前往|来到|位于|住在|出生于|到达|离开)$"), "PLACE", VERB),)
 
 
-def type_statements(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Statement]:
-    """Yield each type that the words around a name speak for, once a sentence."""
+def type_statements(
+    layout: Layout,
+    mentions: Iterable[Mention],
+    is_word: Callable[[str, bool], bool] = lambda _word, _is_noun: False,
+) -> Iterator[Statement]:
+    """Yield each type that the words around a name speak for, once a sentence.
+
+    `is_word` checks for a word of the dictionary, in lower case, that may be a noun or not.
+    """
     best: dict[tuple[int, int, str, str], float] = {}
     for mention in mentions:
         index = layout.sentence_at(mention.start)
@@ -133,6 +146,8 @@ def type_statements(layout: Layout, mentions: Iterable[Mention]) -> Iterator[Sta
         if _is_doubtful(layout, mention, span):
             place = (*span, mention.key, ORDINARY)
             best[place] = best.get(place, 0.0) + 1.0
+        if _is_common(layout, mention, is_word):
+            best[(*span, mention.key, COMMON)] = 1.0
     for (start, end, key, kind), weight in best.items():
         yield Statement(
             start=start, end=end, subject=key, predicate=OF_TYPE, object=kind, strength=weight
@@ -194,6 +209,25 @@ def _class_nouns(before: str, after: str) -> Iterator[tuple[str, float]]:
         yield "PLACE", BEHIND
 
 
+_OPENS, _CLOSES = re.compile(r"[“\"*_] ?$"), re.compile(r"[!?.,]?[”\"*_]")
+
+
+def _is_common(layout: Layout, mention: Mention, is_word: Callable[[str, bool], bool]) -> bool:
+    """Check for a word of the dictionary that is no place, usual name, acronym or quoted title."""
+    key, surface = mention.key, mention.surface
+    before, after = layout.text[: mention.start][-12:], layout.text[mention.end :][:24]
+    determined = _DETERMINED.search(before) if _ENDS.match(after) else None
+    if mention.type == "PLACE" and (not determined or determined["the"]):
+        return False
+    if surface.isupper() and len(surface) <= _ACRONYM:
+        return False
+    if key in COMMON_GIVEN_NAMES or key in SURNAMES or not is_word(key, determined is not None):
+        return False
+    return not (_OPENS.search(before) and _CLOSES.match(after))
+
+
+_DETERMINED = re.compile(r"(?:\b(?:(?P<the>the)|an?|this|every)|['’]s)\s+$", re.IGNORECASE)
+_ACRONYM = 5
 _CELL = re.compile(r"\|[ ]*[*_]*$")
 _LINE_START = re.compile(r"[ \t#>*_\-\d.)]*")
 _OPENING_QUOTE = re.compile(r"(?:^|\s)[“\"‘'][*_]?$")

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping
 
 from ..extraction.aliases import type_from_words
 from ..extraction.class_nouns import CLASS_TYPES, type_of_phrase
-from ..model import ORDINARY
+from ..model import COMMON, ORDINARY
 from ..text.cjk import has_han
 from ..text.names import JOINTS
-from .name_parsing import COMMON_GIVEN_NAMES, SURNAMES
+from .name_parsing import COMMON_GIVEN_NAMES, NAMELIKE_TITLES, SURNAMES, TITLES
 
 _SURNAME_LIKE = """
 head hill hills point park forest castle palace reef rock falls gulf plateau ridge creek cove garden
@@ -30,6 +30,9 @@ _HEADS = dict.fromkeys(_SURNAME_LIKE.split(), "PLACE") | dict.fromkeys(
 )
 """Last words of names that tell a type where nothing speaks against it."""
 
+FEWEST = 3
+"""Minimum mentions of a common word: of a noun phrase, or of a name of which nothing is told."""
+_NO_TYPES = frozenset({ORDINARY, COMMON})
 _MOST_TAGGED = 4.0
 _MOST_AGAINST = -5.0
 TITLE_WEIGHT = 8.0
@@ -52,20 +55,21 @@ def decide_types(
     is the type of its own head word, which leaves a doubt where it may be a surname and nothing
     speaks for a place ("Tobias Rock"). The number of named mentions stays; without a winner all of
     them are NAME. Empty for what is no name at all: each mention is at a beginning, or the word
-    stands in lower case as well, and nothing speaks for a name.
+    stands in lower case as well, and nothing speaks for a name; or it is a word of the dictionary
+    that is seldom said.
     """
     named = sum(n for kind, n in types.items() if kind != "CONCEPT")
     if not named:
         return types
     scores = _scores(types, named)
     for kind, weight in cues.items():
-        if kind != ORDINARY:
+        if kind not in _NO_TYPES:
             scores[kind] += max(weight, _MOST_AGAINST)
     if head:
         is_doubtful = is_surname_like and not scores["PLACE"]
         scores[head] += min(_HEAD, scores["PERSON"]) if is_doubtful else _HEAD
-    told = sum(weight for kind, weight in cues.items() if kind != ORDINARY and weight > 0)
-    if not told and not head and cues.get(ORDINARY, 0.0) >= named:
+    is_plain = cues.get(ORDINARY, 0.0) >= named or (COMMON in cues and named < FEWEST)
+    if is_plain and not head and not _is_told(cues):
         return +Counter(CONCEPT=types["CONCEPT"])
     ranked = [*sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])), ("NAME", 0.0)]
     (best, score), (_, second) = ranked[:2] if len(ranked) > 1 else (ranked[0], ("", 0.0))
@@ -75,6 +79,11 @@ def decide_types(
     if types["CONCEPT"]:
         settled["CONCEPT"] += types["CONCEPT"]
     return settled
+
+
+def _is_told(cues: Mapping[str, float]) -> bool:
+    """Check whether any words around a name speak for a type."""
+    return any(weight > 0 for kind, weight in cues.items() if kind not in _NO_TYPES)
 
 
 def head_type(key: str) -> str:
@@ -123,7 +132,7 @@ def person_words(
         plain = "," not in key and not has_han(key) and not {*words} & {*JOINTS, "the", "and"}
         is_told = cues.get(key, {}).get("PERSON", 0.0) > 0 or words[0] in COMMON_GIVEN_NAMES
         if 1 < len(words) <= _MOST_OF_PERSON and plain and some["PERSON"] and is_told:
-            found.update((words[0], words[-1]))
+            found.update({words[0], words[-1]} - (TITLES - NAMELIKE_TITLES))
     return found
 
 
@@ -190,7 +199,7 @@ def _tagged(types: Counter[str], surfaces: Iterable[str]) -> Counter[str]:
 
 def _unless_alone(types: Counter[str], cues: Mapping[str, float]) -> Counter[str]:
     """Take a single word for untyped that nothing but a tagger gives a type: "Bash", "Java"."""
-    if any(weight > 0 and kind != ORDINARY for kind, weight in cues.items()):
+    if _is_told(cues):
         return types
     named = types.total() - types["CONCEPT"]
     return +Counter(NAME=named, CONCEPT=types["CONCEPT"])
@@ -206,7 +215,7 @@ def _unless_shouted(
     every = list(surfaces)
     if any(not s.isupper() or _INITIALS.match(s) for s in every):
         return types
-    if any(weight > 0 and kind != ORDINARY for kind, weight in cues.items()):
+    if _is_told(cues):
         return types
     is_long = any(
         any(len(word) > _ACRONYM and word.isalpha() for word in s.split()) or len(s.split()) > 2

@@ -13,6 +13,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, case, delete, func, insert, select
@@ -31,8 +32,9 @@ from ..model import (
 )
 from ..storage.facts import raise_generation, read_judgements, rows_in, value_of_row
 from ..storage.schema import chunks, curations, mentions, statements
+from ..text.cjk import has_han
 from ..text.common_words import is_common
-from .entity_types import TITLE_WEIGHT, is_namelike, settle_types, title_type
+from .entity_types import FEWEST, TITLE_WEIGHT, is_namelike, settle_types, title_type
 from .name_forms import initial_links, titled_name_links, translated_part_links, with_persons
 from .name_parsing import NameParts
 from .person_rules import begun_name_links, full_name_links, honorific_links, short_name_links
@@ -525,10 +527,6 @@ def resolve_facts(
     return Resolution(names=known, entities=entities, merges=merges)
 
 
-FEWEST = 3
-"""Minimum mentions of a noun phrase that one document has alone, and no model told of."""
-
-
 def read_names(connection: Connection, documents: Collection[str] | None = None) -> list[Name]:
     """Read every name with facts, sorted by key; document titles included.
 
@@ -579,9 +577,22 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
         if (titles[key] and (types[key] or is_namelike(surfaces[key])))
         or types[key].keys() - {"CONCEPT"}
         or (types[key]["CONCEPT"] and key in described)
-        or (types[key]["CONCEPT"] >= FEWEST and key in spoken_of and not is_common(key))
-        or (types[key]["CONCEPT"] and len(named_by[key]) > 1 and not is_common(key))
+        or (
+            types[key]["CONCEPT"] >= _fewest_mentions(key)
+            and (key in spoken_of or len(named_by[key]) > 1)
+        )
     ]
+
+
+def _fewest_mentions(key: str) -> float:
+    """Return how often a noun phrase has to be said to be a concept of a library.
+
+    A single noun, and a phrase of common words, more often than a term of several; a common word
+    alone never.
+    """
+    words = [*key] if has_han(key) else key.split()
+    is_plain = len(words) < 2 + has_han(key) or all(map(is_common, words))
+    return inf if is_common(key) else FEWEST * (1 + is_plain)
 
 
 def read_type_cues(

@@ -23,7 +23,8 @@ answer answers appendices appendix article attachments background bibliography b
 chapters conclusion conclusions contact contacts content contents copyright cover credits data
 definition definitions description details discussion disclaimer document documents draft
 epilogue example examples faq figure figures footnotes foreword general glossary
-heading history home index info information intro introduction license licence links list
+heading history home illustration illustrations index info information intro introduction license
+licence links list
 main method methodology methods minutes misc miscellaneous more motivation news note notes
 objective objectives other outline overview page part preamble preface prologue purpose
 question questions readme reference references related remarks report result results review
@@ -76,8 +77,8 @@ there thereafter thereby therefore there's these they they'd they'll they're the
 those though three through throughout thus till to today together too toward towards two
 typically under unfortunately unless unlike until unto up upon us usually various very via was
 wasn't we we'd well we'll were we're we've what whatever what's when whence whenever where
-whereas whereby wherein wherever whether which while who whoever whole whom who's whose why will
-with within without won't would wouldn't yes yet you you'd you'll your you're yours yourself
+whereas whereat whereby wherein wherever whether which while who whoever whole whom who's whose why
+will with within without won't would wouldn't yes yet you you'd you'll your you're yours yourself
 yourselves you've
 """
 
@@ -177,6 +178,11 @@ _CAPITALISED = (
     rf"|(?:St|Mt|Ft|Dr|Mr|Mrs|Ms|Jr|Sr|Prof|Gen|Col|Capt|Lt|Sgt|Rev|Gov|Sen|[{_UPPER}])\.(?=\s)"
     rf"|(?:[a-z]{{1,2}})?[{_UPPER}][{WORD_CHARACTERS}]*(?:['’/&\-][{WORD_CHARACTERS}]+)*)"
 )
+ADJECTIVE_TAIL = (
+    r"(?:[a-z]+(?:ed|ing|[ai]ble)|born|like|style|type|language|led|wide|only|specific|free|era|made"
+    r"|built|run|old|long|friendly|backed|native|centric|level)(?![\w-])"
+)
+"""Regex of what makes a name an adjective: "Unix-compatible", "Lisbon-born"."""
 _JOINT = rf"(?:{'|'.join(JOINTS)})(?:[ ](?:the|la|las|los|le|les|el|der|den|l'))?"
 _EPITHET = (
     r"the[ ](?:Elder|Younger|Great|Terrible|Conqueror|Confessor|Bold|Bald|Fat|Fair|Pious|Good|Wise"
@@ -185,7 +191,8 @@ _EPITHET = (
 _GAP = r"(?:[ \t\u00a0]+|[ \t]*\n[ \t]*(?=\S))"
 _RUN = re.compile(
     rf"(?<![{WORD_CHARACTERS}])(?<![{WORD_CHARACTERS}]['’\-])"
-    rf"{_CAPITALISED}(?:{_GAP}(?:{_JOINT}{_GAP})?(?:{_CAPITALISED}|{_EPITHET}|\d+(?![{WORD_CHARACTERS}])))*"
+    rf"{_CAPITALISED}(?:{_GAP}(?:{_JOINT}{_GAP})?(?:{_CAPITALISED}|{_EPITHET})"
+    rf"|[ \u00a0]{{1,2}}\d+(?![{WORD_CHARACTERS}]))*"
 )
 _LONG_LINE = 40
 """Minimum line length for a break inside a name to be wrapped prose."""
@@ -221,7 +228,7 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
 
 
 _WORD = re.compile(r"[^\s]+")
-_TAIL = re.compile(r"(?:['’]s|['’.,\-–—])+$")
+_TAIL = re.compile(rf"(?:(?<=[^\s-]{{2}})-{ADJECTIVE_TAIL})?(?:['’]s|['’.,\-–—])*$")
 _DIGITS = re.compile(r"[\d.,]+$")
 _PART_OF_NUMBER = re.compile(r"[.,]\d")
 
@@ -243,7 +250,10 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
         and (folded[last - 2] in _JOINT_WORDS or folded[last - 2].endswith("'s"))
     ):
         last -= 1
-    while last > first and (folded[last - 1] in _JOINT_WORDS):
+    while last > first and (
+        folded[last - 1] in _JOINT_WORDS
+        or (folded[last - 1] in FUNCTION_WORDS and text[words[last - 1][0] - 2] == ".")  # "B. In"
+    ):
         last -= 1
     if first == last or last - first > _MAX_WORDS:
         return None

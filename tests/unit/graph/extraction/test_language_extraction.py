@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graph.extraction import chinese
 from graph.extraction.protocol import Extractor
 from graph.extraction.rule_based import LanguageExtractor
-from graph.model import ENTITY_TYPES, NAMED_TYPES, OF_TYPE, ORDINARY, Extraction
+from graph.model import COMMON, ENTITY_TYPES, NAMED_TYPES, OF_TYPE, ORDINARY, Extraction
 from graph.text.names import name_key
 from graph.text.sentences import sentence_spans, strip_markup
 
@@ -66,7 +66,7 @@ def assert_well_formed(text: str, extraction: Extraction) -> None:
         assert (statement.start, statement.end) in spans
         is_cue = statement.predicate == OF_TYPE
         assert {statement.subject, *([] if is_cue else [statement.object])} <= known
-        assert not is_cue or statement.object in {*ENTITY_TYPES, ORDINARY}
+        assert not is_cue or statement.object in {*ENTITY_TYPES, ORDINARY, COMMON}
         assert {statement.subject, statement.object} & named
         assert statement.subject != statement.object
 
@@ -219,6 +219,52 @@ def test_nothing_that_is_no_name_becomes_one(extractor: LanguageExtractor) -> No
     )
     named = [m.surface for m in extractor.extract([text])[0].mentions if m.type in NAMED_TYPES]
     assert named == []
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("He is the son of Frederick, Landgrave of Hesse- Kassel, and of Mary.", "Kassel"),
+        ("The film was directed by Jo Jin -kyu in Seoul.", "Jo Jin"),
+        ("Use the file foo_Orrin.deb for it.", "Orrin"),
+        ("Run the tool as dlocate -S Petrel there.", "S Petrel"),
+        ("Pages in Dutch-, Korean-, and Polish-language editions are here.", "Korean"),
+        ("Package A depends on a version of Package B. In this case it waits.", "Package B. In"),
+        ("He read the archives of the Merrow mailing lists.", "archives of the Merrow"),
+    ],
+)
+def test_a_fragment_is_no_name(extractor: LanguageExtractor, text: str, cut: str) -> None:
+    assert cut not in types(extractor.extract([text])[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("A Unix-compatible system was built.", "Unix"),
+        ("She won eleven Grammy Awards in London.", "Grammy Awards"),
+        ("They met in Lisbon-born singers' houses near Lisbon.", "Lisbon"),
+    ],
+)
+def test_a_name_stands_without_what_is_added(
+    extractor: LanguageExtractor, text: str, name: str
+) -> None:
+    assert name in types(extractor.extract([text])[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "common"),
+    [
+        ("Beware of Doom here.", {"doom"}),
+        ("We met Grace and we flew to London.", set()),
+        ("He was praised for his work on the ELF format.", set()),
+        ('She starred in "Vertigo" and "Jilted" later.', set()),
+    ],
+)
+def test_only_words_that_are_no_usual_names_are_common(
+    extractor: LanguageExtractor, text: str, common: set[str]
+) -> None:
+    statements = extractor.extract([text])[0].statements
+    assert {s.subject for s in statements if s.object == COMMON} == common
 
 
 def test_noun_phrases_have_the_singular_as_key(english: Extraction) -> None:

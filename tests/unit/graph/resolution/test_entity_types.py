@@ -6,7 +6,7 @@ import pytest
 
 from graph.extraction.aliases import Candidate, mentions_of
 from graph.extraction.type_evidence import type_statements
-from graph.model import OF_TYPE, ORDINARY
+from graph.model import COMMON, OF_TYPE, ORDINARY
 from graph.resolution.entity_types import (
     decide_types,
     head_type,
@@ -75,6 +75,19 @@ def test_a_word_that_only_begins_things_is_no_name() -> None:
     assert decide_types(Counter(ORGANISATION=2), {ORDINARY: 1.0}) == Counter(ORGANISATION=2)
 
 
+def test_a_word_of_the_dictionary_is_a_name_from_three_mentions_on() -> None:
+    assert decide_types(Counter(NAME=2), {COMMON: 2.0}) == Counter()
+    assert decide_types(Counter(NAME=3), {COMMON: 3.0}) == Counter(NAME=3)
+    assert decide_types(Counter(NAME=1), {COMMON: 1.0, "PLACE": 2.0}) == Counter(PLACE=1)
+
+
+def test_a_title_is_no_part_of_a_persons_name() -> None:
+    types = {"captain tolland": Counter(PERSON=3), "captain": Counter(PERSON=2)}
+    told = {"captain tolland": {"PERSON": 8.0}}
+    surfaces = {"captain tolland": ["Captain Tolland"], "captain": ["Captain"]}
+    assert not settle_types(types, told, surfaces)["captain"]
+
+
 def test_a_surname_is_a_persons() -> None:
     types = {"maeve tolland": Counter(PERSON=3), "tolland": Counter(ORGANISATION=17)}
     told = {"maeve tolland": {"PERSON": 8.0}, "tolland": {"PERSON": 2.0}}
@@ -118,13 +131,31 @@ def test_a_person_may_be_called_like_a_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "surface", ["EUR 88,000", "EUR", "MM-2018-1", "Rule 4", "7 May 2019", "a=b", "UT 84116"]
+    "surface",
+    [
+        "EUR 88,000",
+        "EUR",
+        "MM-2018-1",
+        "Rule 4",
+        "7 May 2019",
+        "a=b",
+        "UT 84116",
+        "Nodes 5",
+        "STAVE TWO",
+        "Song Sheet No",
+        "Ubuntu/Mint/",
+        "usr/src/Linux",
+        "Orrin, Vale, Merrow",
+        "Mrs. Orrin          54",
+    ],
 )
-def test_amounts_codes_dates_and_numbered_parts_are_no_names(surface: str) -> None:
+def test_amounts_codes_lists_dates_and_numbered_parts_are_no_names(surface: str) -> None:
     assert not is_mention(surface)
 
 
-@pytest.mark.parametrize("surface", ["HYDRA-6", "Apollo 11", "ISO/IEC 27001", "MH-60"])
+@pytest.mark.parametrize(
+    "surface", ["HYDRA-6", "Apollo 11", "ISO/IEC 27001", "MH-60", "Node One Choir"]
+)
 def test_names_with_numbers_remain(surface: str) -> None:
     assert is_mention(surface)
 
