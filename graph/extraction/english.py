@@ -111,7 +111,7 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
 def _is_no_part(token: Token, kind: str) -> bool:
     """Check for a first word that is before a name: "Different Linux", "Beside Linux"."""
     is_function = kind == "PERSON" and token.lower_ in FUNCTION_WORDS
-    return is_function or token.pos_ in {"ADJ", "VERB"}
+    return is_function or (token.pos_ == "ADJ" and token.lower_ in VAGUE_MODIFIERS)
 
 
 def _is_adjective(span: Span) -> bool:
@@ -171,8 +171,10 @@ def _from_capitals(
     if _is_initial(doc, segment, span):
         while tokens and (
             tokens[0].lower_ in NEVER_FIRST
-            or (not tokens[0].ent_type_ and tokens[0].pos_ in _ORDINARY)
-            or (len(tokens) > 1 and tokens[0].pos_ in {"ADJ", "VERB"})
+            or (
+                not tokens[0].ent_type_
+                and (tokens[0].pos_ in _ORDINARY or (len(tokens) > 1 and tokens[0].pos_ == "ADJ"))
+            )
         ):
             tokens.pop(0)
         if not tokens or not tokens[0].text[:1].isalnum() or not _has_capital(tokens):
