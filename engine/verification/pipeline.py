@@ -24,6 +24,7 @@ from ..retrieval.passages import Embed
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight
 from ..types import Citation, Claim, Passage, Usage
+from .across import alike_by
 from .claims import (
     UNSUPPORTED,
     ClaimSegment,
@@ -282,6 +283,8 @@ class CitationVerifier:
         settings: what is checked, and what becomes of what is not supported.
         idf: gives the weights of tokens among the documents that may be seen.
         embed: texts to unit vectors; asked only where words leave a claim in doubt. None is none.
+        embed_across: the same by a model of several languages; without it no claim across languages
+            is supported.
         client: the judging model; None goes by rules alone.
     """
 
@@ -291,11 +294,13 @@ class CitationVerifier:
         *,
         idf: Callable[[DocumentFilter | None], TokenWeight],
         embed: Embed | None = None,
+        embed_across: Embed | None = None,
         client: LLMClient | None = None,
     ) -> None:
         self._settings = settings
         self._idf = idf
         self._embed = embed
+        self._embed_across = embed_across
         self._client = client
 
     def checked(
@@ -360,7 +365,10 @@ class CitationVerifier:
         *,
         summing_up: bool,
     ) -> VerificationResult:
-        reader = EntailmentScorer(weight=weight, question=question, alike=self._alike)
+        across = alike_by(self._embed_across) if self._embed_across is not None else None
+        reader = EntailmentScorer(
+            weight=weight, question=question, alike=self._alike, across=across
+        )
         findings = VerificationResult(
             reading=read_claims(
                 reply,

@@ -30,9 +30,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from engine.components import claim_encoders  # noqa: E402
+from engine.embeddings.multilingual import MultilingualEmbedding  # noqa: E402
 from engine.storage.tokenization import tokens  # noqa: E402
 from engine.types import Passage  # noqa: E402
+from engine.verification.across import alike_by  # noqa: E402
 from engine.verification.claims import Verdict, read_claims  # noqa: E402
 from engine.verification.entailment import EntailmentScorer, is_han  # noqa: E402
 
@@ -141,7 +142,7 @@ def main() -> None:
     parser.add_argument("--half", choices=("first", "second", "all"), default="first")
     parser.add_argument("--show", default="", help="print what came out wrong: true, figure, …")
     arguments = parser.parse_args()
-    reader = EntailmentScorer(weight=weight(), **claim_encoders())
+    reader = EntailmentScorer(weight=weight(), across=alike_by(MultilingualEmbedding().embed))
     found: Counter[tuple[bool, str, str]] = Counter()
     right: dict[bool, list[bool]] = {False: [], True: []}
     started = time.process_time()
