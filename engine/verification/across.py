@@ -52,7 +52,7 @@ def latin_names(text: str) -> list[str]:
     """Return runs of capitalised Latin words, those that only open an English sentence left out."""
     found = []
     for match in _LATIN_NAME.finditer(text):
-        opens = not text[: match.start()].strip(" *-•#>\"“(")
+        opens = not text[: match.start()].strip(' *-•#>"“(')
         name = match.group().strip(".'’-")
         if (opens and " " not in name) or len(name) < 2:
             continue

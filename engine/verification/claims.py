@@ -340,10 +340,9 @@ class Reading:
 
     @property
     def share(self) -> float | None:
-        """Return the supported share of the claims; None without claims."""
-        if not self.verdicts:
-            return None
-        return sum(each.supported for each in self.verdicts.values()) / len(self.verdicts)
+        """Return the supported share of the claims that could be judged; None without any."""
+        judged = [each for each in self.verdicts.values() if not each.unchecked]
+        return sum(each.supported for each in judged) / len(judged) if judged else None
 
 
 def read_claims(
@@ -393,7 +392,11 @@ def _without_leads(
     """
     kept = dict(verdicts)
     for place, (unit, after) in enumerate(zip(parts.units, parts.units[1:], strict=False)):
-        if len(unit.pieces) != 1 or unit.pieces[0].numbers or "\n\n" in parts.bare[unit.end : after.start]:
+        if (
+            len(unit.pieces) != 1
+            or unit.pieces[0].numbers
+            or "\n\n" in parts.bare[unit.end : after.start]
+        ):
             continue
         verdict, follows = verdicts.get((place, 0)), verdicts.get((place + 1, 0))
         if verdict is None or verdict.supported or verdict.missing or follows is None:

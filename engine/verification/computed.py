@@ -16,11 +16,12 @@ MOST_OPERANDS = 12
 
 _CUE = re.compile(
     r"\b(?:differ\w*|margin|gap|older|younger|later|earlier|longer|shorter|higher|lower|above|below"
-    r"|more|fewer|less|over|remain\w*|left|missing|total\w*|together|altogether|in all|sum|combined"
-    r"|both|years?|i\.e\.|that is|times|fold|per ?cent|minutes|months|makes?)\b|%"
-    r"|相差|差|多|少|高出|低于|共|合计|总|尚|还|即|占|倍|年|岁|分钟|个月|％",
+    r"|old|remain\w*|missing|total\w*|together|altogether|in all|sum|combined|i\.e\.|that is|times"
+    r"|makes?)(?:\b|(?<=\.))|%|％|相差|高出|低于|合计|总共|一共|尚缺|还差|即|约占|分钟|个月",
     re.IGNORECASE,
 )
+_PAIR = 2
+_FIRST_YEAR, _LAST_YEAR = 1000, 2200
 _MINUTES = re.compile(r"\bminutes?\b|分钟", re.IGNORECASE)
 _MONTHS = re.compile(r"\bmonths?\b|个月", re.IGNORECASE)
 
@@ -36,11 +37,14 @@ def computed_figures(
         told: figures of the sentences that bear the claim.
         claim: its words.
     """
-    shared = _decimals(set(said) & set(told))
-    operands = shared
-    if _CUE.search(claim) and len(told) <= MOST_OPERANDS:
+    operands = _decimals(set(said) & set(told))
+    cued = _CUE.search(claim) is not None and len(told) <= MOST_OPERANDS
+    if len(operands) < _PAIR and cued:
         operands = _decimals(told)
-    results = frozenset(_results(operands, claim))
+    results = set(_results(operands, claim))
+    if cued:
+        years = [one for one in _decimals(told) if _FIRST_YEAR <= one <= _LAST_YEAR]
+        results |= {abs(one - other) for one, other in combinations(years, 2)}
     return frozenset(one for one in missing if _number(one) and Decimal(one) in results)
 
 

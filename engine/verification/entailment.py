@@ -235,7 +235,7 @@ class EntailmentScorer:
         """Return figures and names of the claim that are in neither sentences nor headings."""
         used = [sources[n] for n in dict.fromkeys(n for n, _ in found)]
         above = " ".join(source.above for source in used)
-        text = "\n".join((above, *(sentence.text for _, sentence in found)))
+        text = f"{above}\n{_texts(found)}"
         beside = Beside(
             passages=" ".join(f"{source.above} {source.passage.text}" for source in used),
             question=self.question,
@@ -256,7 +256,7 @@ class EntailmentScorer:
         said = " ".join(sentence.text for _, sentence in sorted(beside, key=_place))
         first = chosen[0][1]
         around = _around(chosen, sources)
-        denied = contradicts(claim.text, _texts(around), shared=self._shared)
+        denied = contradicts(claim.text, _texts(chosen), _texts(around), shared=self._shared)
         swapped = exchanged(claim.text, _texts(chosen))
         lacking, computed = self._lacking(claim, chosen, around, sources)
         have = _credits([sentence for _, sentence in chosen], claim)
@@ -282,16 +282,16 @@ class EntailmentScorer:
             spans=_spans(chosen),
             missing=lacking,
             contradicted=denied,
-            swapped=swapped or evidence[7] > 0,
+            swapped=swapped or (evidence[7] > 0 and not computed),
             computed=computed,
             evidence=evidence,
         )
 
     def _shared(self, clause: str, other: str) -> float:
-        """Return the share of a clause's weight that the other holds; little of one word."""
+        """Return the share of a clause's weight that the other holds."""
         words, held = set(tokens(clause)), set(tokens(other))
         total = sum(self._weight(word) for word in words)
-        return sum(self._weight(w) for w in words & held) / total if len(words) > 1 else 0.0
+        return sum(self._weight(w) for w in words & held) / total if words else 0.0
 
     def _lacking(
         self,
@@ -328,9 +328,7 @@ class EntailmentScorer:
         whole = "\n".join(f"{source.above}\n{source.passage.text}" for source in sources)
         absent = missing_quantities(claim.figures, extract_quantities(whole))
         told = extract_quantities(_texts(around)).numbers
-        computed = computed_figures(
-            absent, said=claim.figures.numbers, told=told, claim=claim.text
-        )
+        computed = computed_figures(absent, said=claim.figures.numbers, told=told, claim=claim.text)
         missing = tuple(sorted(absent - computed))
         context = "\n".join((sources[best[0]].above, _texts(around)))
         borne = not absent and bears_out(claim.text, best[1].text, context, self._alike_across)
@@ -351,8 +349,21 @@ def _around(
     for n, source in enumerate(sources):
         places = [place for place, each in enumerate(source.sentences) if (n, each) in chosen]
         near = {place + step for place in places for step in (-1, 0, 1)}
+        near |= {at for place in places for at in _fields_above(source.sentences, place)}
         held += [(n, each) for place, each in enumerate(source.sentences) if place in near]
     return held
+
+
+_FIELD = re.compile(r"\s*[^\W\d_][\w ]{0,14}[:：]\s*\S")
+
+
+def _fields_above(sentences: Sequence[Sentence], place: int) -> list[int]:
+    """Return the nearest run of fields above a sentence, such as the head of a mail."""
+    last = next((n for n in range(place, -1, -1) if _FIELD.match(sentences[n].text)), -1)
+    first = last
+    while first > 0 and _FIELD.match(sentences[first - 1].text):
+        first -= 1
+    return list(range(first, last + 1)) if last >= 0 else []
 
 
 def _texts(chosen: Sequence[tuple[int, Sentence]]) -> str:

@@ -77,7 +77,7 @@ _DIGITS = re.compile(
 )
 _RANGE = re.compile(r"(?<!\d)(\d{4})[–—-](\d{2})(?!\d)")
 _WORDS = re.compile(
-    rf"\b(?:{'|'.join([*_UNITS, *_TENS, *_SCALES, *_ORDINALS, 'dozen'])})"
+    rf"\b(?:{'|'.join([*_UNITS, *_TENS, *_SCALES, *_ORDINALS, 'dozen', 'twice'])})"
     rf"(?:[\s-]+(?:and\s+)?(?:{'|'.join([*_UNITS, *_TENS, *_SCALES, *_ORDINALS])}))*\b",
     re.IGNORECASE,
 )
@@ -218,6 +218,8 @@ def _worded(match: re.Match[str], _: str) -> str | None:
         return None  # "one of them", "a hundred": said too often without counting
     if words == ["dozen"]:
         return "12"
+    if words == ["twice"]:
+        return "2"
     if len(words) == 1 and words[0] in _ORDINALS and _ORDINALS[words[0]] <= _LAST_PLACE:
         return None
     total = current = 0
@@ -430,6 +432,11 @@ _NOT_DENIED = re.compile(
 )
 _LEAST_SHARED = 0.45
 """Share of a clause's words that a clause must hold to be about the same."""
+_MOST_SHARED, _SCOPE_SHARED = 0.5, 0.35
+"""The same for a clause that denies, and for the words behind its denial."""
+_SCOPE = re.compile(
+    rf"\s*(?:有?(?:发现|找到|看到|出现)?(?:任何|一点|一)?)((?:\S+\s+){{0,4}}[^\s{HAN}]+|[{HAN}]{{1,8}})"
+)
 _OPPOSITES = tuple(
     (re.compile(one, re.IGNORECASE), re.compile(other, re.IGNORECASE))
     for one, other in (
@@ -466,8 +473,10 @@ def denies(text: str) -> bool:
 def opposed(claim: str, sentence: str) -> bool:
     """Check whether one has a word and the other its opposite, in either language."""
     return any(
-        _only(one, other, claim) and _only(other, one, sentence)
-        or _only(other, one, claim) and _only(one, other, sentence)
+        _only(one, other, claim)
+        and _only(other, one, sentence)
+        or _only(other, one, claim)
+        and _only(one, other, sentence)
         for one, other in _OPPOSITES
     )
 
@@ -476,22 +485,45 @@ def _only(one: re.Pattern[str], other: re.Pattern[str], text: str) -> bool:
     return one.search(text) is not None and other.search(text) is None
 
 
-def contradicts(claim: str, sentences: str, *, shared: Callable[[str, str], float]) -> bool:
+def contradicts(
+    claim: str, sentences: str, around: str, *, shared: Callable[[str, str], float]
+) -> bool:
     """Check whether a claim asserts what its sources deny, or the reverse, by their words.
 
-    Each clause of the claim is compared with the clauses of the sources: `shared(clause, other)` is
-    the share of the clause's words in the other, 0 to 1. It is denied where one that denies
-    otherwise shares more than any that agrees in that, or holds the opposite of one of its words.
+    Args:
+        claim: the claim.
+        sentences: those that say most of it.
+        around: the same with their neighbours, where a denial may stand as well.
+        shared: the share of the first text's words that the second holds, 0 to 1.
     """
     told = [clause for clause in _clauses(sentences) if clause.strip()]
-    for clause in _clauses(claim):
-        denied = denies(clause)
-        same = max((shared(clause, c) for c in told if denies(c) == denied), default=0.0)
-        other = max((shared(clause, c) for c in told if denies(c) != denied), default=0.0)
-        if other > max(same, _LEAST_SHARED) + 1e-9:
+    if denies(claim):
+        if not denies(around) and _denies_alone(claim, told, shared):
             return True
+    elif any(_denied_by(clause, claim, shared) for clause in told if denies(clause)):
+        return True
     best = max(told, key=lambda clause: shared(claim, clause), default="")
     return bool(best) and opposed(claim, best) and not _holds_same(claim, sentences)
+
+
+def _denies_alone(claim: str, told: Sequence[str], shared: Callable[[str, str], float]) -> bool:
+    """Check whether a clause of the claim denies what a clause of the sources says."""
+    return any(
+        shared(clause, other) > _LEAST_SHARED
+        for clause in _clauses(claim)
+        if denies(clause)
+        for other in told
+    )
+
+
+def _denied_by(clause: str, claim: str, shared: Callable[[str, str], float]) -> bool:
+    """Check whether a denying clause is about what the claim says: all of it, or what is denied."""
+    plain = _NOT_DENIED.sub(" ", clause)
+    match = _NO.search(plain)
+    what = _SCOPE.match(plain, match.end()) if match else None
+    return shared(clause, claim) >= _MOST_SHARED or (
+        what is not None and shared(what[1], claim) >= _SCOPE_SHARED
+    )
 
 
 def _holds_same(claim: str, sentences: str) -> bool:

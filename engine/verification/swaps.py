@@ -90,7 +90,8 @@ def _key(word: str) -> str:
     return word.replace(",", "") if word[0].isdigit() else normalise_name(word)
 
 
-_BESIDE_WORDS = 4
+_BESIDE_WORDS = 7
+_LEAST_CROSSED = 3
 _MOST_THINGS = 8
 _BREAK = re.compile(r"[,，;；。:：、]|\band\b|\bwhereas\b|\bwhile\b|\bbut\b|和|与|而")
 
@@ -101,6 +102,8 @@ def exchanged(claim: str, source: str) -> bool:
     "58 % on placebo and 31 % on emberin" against "31 % on placebo and 58 % on emberin". A thing
     that stands twice says nothing.
     """
+    if _other_agent(claim, source):
+        return True
     things = [thing for thing in _things(claim) if source.count(thing) == 1 == claim.count(thing)]
     beside = {thing: (_near(thing, claim), _near(thing, source)) for thing in things[:_MOST_THINGS]}
     for one, other in combinations(beside, 2):
@@ -109,8 +112,28 @@ def exchanged(claim: str, source: str) -> bool:
         (ours, theirs), (our_other, their_other) = beside[one], beside[other]
         own, cross = set(ours) - set(our_other), set(our_other) - set(ours)
         told, told_cross = set(theirs) - set(their_other), set(their_other) - set(theirs)
-        if own & told_cross and cross & told and not (own & told or cross & told_cross):
+        crossed = len(own & told_cross) + len(cross & told)
+        straight = len(own & told) + len(cross & told_cross)
+        if crossed >= _LEAST_CROSSED and not straight and own & told_cross and cross & told:
             return True
+    return False
+
+
+_OWNED = re.compile(r"\b(?P<who>\w+)['’]s (?P<what>\w+)")
+_DONE_BY = re.compile(r"\b(?P<what>\w+)(?: \w+){0,4}? by (?:the |an? )?(?P<who>\w+)")
+
+
+def _other_agent(claim: str, source: str) -> bool:
+    """Check whether the claim has something of or by another than the source: the cook's, the boss's."""
+    for pattern in (_OWNED, _DONE_BY):
+        told = [(m["what"].casefold(), m["who"].casefold()) for m in pattern.finditer(source)]
+        for match in pattern.finditer(claim):
+            what, who = match["what"].casefold(), match["who"].casefold()
+            others = {other for thing, other in told if thing == what and not other.isdigit()}
+            if others and who not in source.casefold():
+                return True
+            if others and who not in others and pattern is _OWNED:
+                return True
     return False
 
 

@@ -66,12 +66,15 @@ class Case:
 
 def passages_of(document: str, text: str) -> list[Passage]:
     """Passages of whole paragraphs."""
-    heading = re.search(r"^\W*(\S.*)$", text, re.MULTILINE)
-    title = heading[1] if heading else document
+    first = re.search(r"^\W*(\S.*)$", text, re.MULTILINE)
+    title = first[1] if first else document
     most = PASSAGE_CHARACTERS[is_han(text)]
     cuts = [0]
     for match in re.finditer(r"\n\n|\n(?=\d+\.\d+\. )", text):
-        if match.end() - cuts[-1] >= most:
+        heads = text[text.rfind("\n", 0, match.start()) + 1 : match.start()].startswith(
+            ("#", "Subj:")
+        )
+        if match.end() - cuts[-1] >= most and not heads:
             cuts.append(match.end())
     return [
         Passage(

@@ -170,7 +170,8 @@ def test_a_name_put_for_another_shows_by_its_place() -> None:
     ],
 )
 def test_yes_and_no_are_told_apart(claim: str, sentence: str, denied: bool) -> None:
-    def shared(clause: str) -> int:
-        return len(set(tokens(claim)) & set(tokens(clause)))
+    def shared(clause: str, other: str) -> float:
+        words = set(tokens(clause))
+        return len(words & set(tokens(other))) / len(words) if words else 0.0
 
-    assert contradicts(claim, sentence, shared=shared) is denied
+    assert contradicts(claim, sentence, sentence, shared=shared) is denied
