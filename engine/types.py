@@ -145,9 +145,9 @@ class Claim:
     """A claim of a generated answer: `answer.text[start:end] == text`, without markers.
 
     `citations` are the numbers of those that it rests on. `support` is 0–1, None where it could not
-    be compared with its source. `supported`: the sources bear it out; `unchecked`: rules cannot judge
-    it, as across languages, and no model did. `computed` are its figures that follow from figures of
-    its sources, as a difference or a sum.
+    be compared with its source. `supported`: the sources bear it out; `unchecked`: rules cannot
+    judge it, as across languages, and no model did. `computed` are its figures that follow from
+    figures of its sources, as a difference or a sum.
     """
 
     text: str

@@ -54,7 +54,7 @@ _OWN_WORDS = re.compile(
     r"\b(?:the )?(?:sources?|documents?|passages?|texts?|library|context|information)\b[^.]*"
     r"\b(?:do(?:es)?|did|is|are) not\b"
     r"|\b(?:no|not enough|insufficient) (?:\w+ )?(?:information|evidence)\b"
-    r"|\b(?:no|not)\b[^.]*\b(?:is|are|was|were) (?:given|stated|mentioned|named|specified|recorded)\b"
+    r"|\b(?:no|not)\b[^.]*\b(?:is|are|was|were) (?:given|stated|mentioned|named|specified)\b"
     r"|\b(?:is|are|was|were) not (?:given|stated|mentioned|named|specified)\b"
     r"|未提及|没有提到|未说明|没有说明|未给出|没有给出"
     r"|\bI (?:do not|don't|cannot|could not|couldn't) "

@@ -53,8 +53,8 @@ def _results(operands: list[Decimal], claim: str) -> Iterator[Decimal]:
         yield from (one - other, one + other, one * other)
         if other:
             share = one / other
-            yield from (round(share, 1), round(100 * share), round(100 * share, 1))
-            yield from (round(share), round(100 * (share - 1)))
+            yield from (round(share, 1), Decimal(round(100 * share)), round(100 * share, 1))
+            yield from (Decimal(round(share)), Decimal(round(100 * (share - 1))))
         if _MINUTES.search(claim):
             yield 60 * one + other
         if _MONTHS.search(claim):

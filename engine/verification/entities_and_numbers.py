@@ -423,17 +423,19 @@ def normalise_name(text: str) -> str:
 
 _NO = re.compile(
     r"\b(?:not|never|no(?![-–])|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b"
-    r"|不(?![仅但断少久同])|没|未(?![来])|无(?![线论])|非(?![洲常])",
+    r"|不(?![仅但断少久同])|没有?|未(?![来])|无(?![线论])|非(?![洲常])",
     re.IGNORECASE,
 )
 _NOT_DENIED = re.compile(
-    r"\bnot even\b|\bnot only\b|\bno (?:more|less|fewer) than\b|\bno longer than\b|不超过|不仅|不但",
+    r"\bnot even\b|\bnot only\b|\bno (?:more|less|fewer) than\b|\bno longer than\b"
+    r"|不超过|不仅|不但",
     re.IGNORECASE,
 )
 _LEAST_SHARED = 0.45
 """Share of a clause's words that a clause must hold to be about the same."""
 _MOST_SHARED, _SCOPE_SHARED = 0.5, 0.35
 """The same for a clause that denies, and for the words behind its denial."""
+_DENIED_TOO = 0.55
 _SCOPE = re.compile(
     rf"\s*(?:有?(?:发现|找到|看到|出现)?(?:任何|一点|一)?)((?:\S+\s+){{0,4}}[^\s{HAN}]+|[{HAN}]{{1,8}})"
 )
@@ -473,10 +475,8 @@ def denies(text: str) -> bool:
 def opposed(claim: str, sentence: str) -> bool:
     """Check whether one has a word and the other its opposite, in either language."""
     return any(
-        _only(one, other, claim)
-        and _only(other, one, sentence)
-        or _only(other, one, claim)
-        and _only(one, other, sentence)
+        (_only(one, other, claim) and _only(other, one, sentence))
+        or (_only(other, one, claim) and _only(one, other, sentence))
         for one, other in _OPPOSITES
     )
 
@@ -498,7 +498,8 @@ def contradicts(
     """
     told = [clause for clause in _clauses(sentences) if clause.strip()]
     if denies(claim):
-        if not denies(around) and _denies_alone(claim, told, shared):
+        denying = [clause for clause in _clauses(around) if denies(clause)]
+        if _denies_alone(claim, told, denying, shared):
             return True
     elif any(_denied_by(clause, claim, shared) for clause in told if denies(clause)):
         return True
@@ -506,23 +507,47 @@ def contradicts(
     return bool(best) and opposed(claim, best) and not _holds_same(claim, sentences)
 
 
-def _denies_alone(claim: str, told: Sequence[str], shared: Callable[[str, str], float]) -> bool:
-    """Check whether a clause of the claim denies what a clause of the sources says."""
-    return any(
-        shared(clause, other) > _LEAST_SHARED
-        for clause in _clauses(claim)
-        if denies(clause)
-        for other in told
-    )
+def _denies_alone(
+    claim: str,
+    told: Sequence[str],
+    denying: Sequence[str],
+    shared: Callable[[str, str], float],
+) -> bool:
+    """Check whether a clause of the claim denies what the sources say and nowhere deny."""
+    for clause in _clauses(claim):
+        what = _denied_words(clause)
+        if what is None or _denied_too(what, told, denying, shared):
+            continue
+        plain = _NO.sub(" ", clause)
+        if any(shared(plain, other) > _LEAST_SHARED for other in told):
+            return True
+    return False
+
+
+def _denied_too(
+    what: str, told: Sequence[str], denying: Sequence[str], shared: Callable[[str, str], float]
+) -> bool:
+    """Check whether what a claim denies stands among what is denied rather than what is said."""
+    said = max((shared(what, other) for other in told if not denies(other)), default=0.0)
+    denied = max((shared(what, other) for other in denying), default=-1.0)
+    return denied >= _DENIED_TOO * said
+
+
+def _denied_words(clause: str) -> str | None:
+    """Return the words behind the denial of a clause; None where it denies nothing."""
+    plain = _NOT_DENIED.sub(" ", clause)
+    match = _NO.search(plain)
+    what = _SCOPE.match(plain, match.end()) if match else None
+    if what is not None:
+        return what[1]
+    return plain if match else None
 
 
 def _denied_by(clause: str, claim: str, shared: Callable[[str, str], float]) -> bool:
     """Check whether a denying clause is about what the claim says: all of it, or what is denied."""
-    plain = _NOT_DENIED.sub(" ", clause)
-    match = _NO.search(plain)
-    what = _SCOPE.match(plain, match.end()) if match else None
+    what = _denied_words(clause)
     return shared(clause, claim) >= _MOST_SHARED or (
-        what is not None and shared(what[1], claim) >= _SCOPE_SHARED
+        what is not None and shared(what, claim) >= _SCOPE_SHARED
     )
 
 

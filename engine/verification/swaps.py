@@ -120,11 +120,13 @@ def exchanged(claim: str, source: str) -> bool:
 
 
 _OWNED = re.compile(r"\b(?P<who>\w+)['’]s (?P<what>\w+)")
-_DONE_BY = re.compile(r"\b(?P<what>\w+)(?: \w+){0,4}? by (?:the |an? )?(?P<who>\w+)")
+_DONE_BY = re.compile(
+    r"\b(?P<what>\w+(?:ed|en|wn|lt|pt|nt))(?: \w+){0,4}? by (?:the |an? )?(?P<who>\w+)"
+)
 
 
 def _other_agent(claim: str, source: str) -> bool:
-    """Check whether the claim has something of or by another than the source: the cook's, the boss's."""
+    """Check whether the claim names another owner or doer of a thing than the source."""
     for pattern in (_OWNED, _DONE_BY):
         told = [(m["what"].casefold(), m["who"].casefold()) for m in pattern.finditer(source)]
         for match in pattern.finditer(claim):

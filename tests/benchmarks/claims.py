@@ -4,7 +4,7 @@
 
 `claims.jsonl` holds claims over the sample corpus and the Debian FAQ in English and Chinese, within
 one language and across the two, each with words of the sentence that bears it out; a reader judged
-them true, and made false ones of them: a figure, a date or a name changed, a denial, things swapped.
+them true, and made false ones of them: a figure, a date or a name changed, a denial, a swap.
 Each is checked among the passages of its own document and some of others; it cites the passage
 with its sentence. Every second claim, with what was made of it, is the second half: kept unseen
 while rules are written.
@@ -171,12 +171,13 @@ def main() -> None:
         print("across languages" if across else "within one language")
         for kind in ("true", "figure", "date", "name", "negation", "swap"):
             row = [found[across, kind, each] for each in ("passed", "flagged", "unchecked")]
-            print(f"  {kind:10}{'passed %d, flagged %d, unchecked %d' % tuple(row)}")
+            print(f"  {kind:10}passed {row[0]}, flagged {row[1]}, unchecked {row[2]}")
         false = [k for k in found.elements() if k[0] == across and k[1] != "true"]
         caught = sum(k[2] == "flagged" for k in false) / len(false)
         open_ = sum(k[2] == "unchecked" for k in false) / len(false)
-        print(f"  false ones: caught {caught:.3f}, unchecked {open_:.3f} of {len(false)};"
-              f" citations on the right sentence {sum(right[across]) / len(right[across]):.3f}")  # fmt: skip
+        on_it = sum(right[across]) / len(right[across])
+        print(f"  false ones: caught {caught:.3f}, unchecked {open_:.3f} of {len(false)}")
+        print(f"  citations on the right sentence {on_it:.3f}")
 
 
 if __name__ == "__main__":
