@@ -29,6 +29,7 @@ ALIKE = 0.35
 
 _LATIN_NAME = re.compile(r"[A-Z][\w’'.-]*(?:\s+[A-Z][\w’'.-]*)*")
 _QUOTED = re.compile(r"[“\"][^“”\"]{2,40}[”\"]")
+_DATE = re.compile(r"\d{4}年?|\d{1,2}月(?:\d{1,2}日)?|(?<=月)\d{1,2}日")
 _FIGURE = re.compile(r"\d[\d,.:]*")
 
 Alike = Callable[[str, Sequence[str]], Sequence[float] | None]
@@ -86,9 +87,8 @@ def bears_out(claim: str, sentence: str, context: str, alike: Alike | None) -> b
     names = latin_names(claim)
     if not said.count or missing_quantities(said, extract_quantities(near)):
         return False
-    if not said.numbers & extract_quantities(sentence).numbers and not (
-        said.codes & extract_quantities(sentence).codes
-    ):
+    held = extract_quantities(sentence)
+    if not (said.numbers & held.numbers or said.codes & held.codes):
         return False
     if not all(_stands(name, near) for name in names):
         return False
@@ -108,7 +108,7 @@ def _stands(name: str, text: str) -> bool:
 
 def _same_order(claim: str, sentence: str, names: Sequence[str]) -> bool:
     """Check whether figures and names that stand once in both stand in the same order."""
-    folded_claim, folded = normalise_name(claim), normalise_name(sentence)
+    folded_claim, folded = (_DATE.sub(" ", normalise_name(text)) for text in (claim, sentence))
     keys = {normalise_name(name) for name in names}
     keys |= {match.group().strip(",.:") for match in _FIGURE.finditer(folded_claim)}
     once = [key for key in keys if folded_claim.count(key) == 1 == folded.count(key)]

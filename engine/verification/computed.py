@@ -17,7 +17,7 @@ MOST_OPERANDS = 12
 _CUE = re.compile(
     r"\b(?:differ\w*|margin|gap|older|younger|later|earlier|longer|shorter|higher|lower|above|below"
     r"|old|remain\w*|missing|total\w*|together|altogether|in all|sum|combined|i\.e\.|that is|times"
-    r"|makes?)(?:\b|(?<=\.))|%|％|相差|高出|低于|合计|总共|一共|尚缺|还差|即|约占|分钟|个月",
+    r"|makes?|minutes|months)(?:\b|(?<=\.))|%|％|相差|高出|低于|合计|总共|一共|尚缺|还差|即|约占|分钟|个月",
     re.IGNORECASE,
 )
 _PAIR = 2

@@ -63,7 +63,7 @@ _DATED_MONTH = re.compile(
 _ISO = re.compile(r"\b(\d{4})[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])\b")
 _HAN_MONTH = re.compile(r"(?<!\d)(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?![份]?[间内])")
 _CODE = re.compile(
-    r"(?<![\w-])(?=[A-Za-z0-9])(?=[\w/.-]{0,99}[A-Za-z])(?=[\w/.-]{0,99}\d)"
+    r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9])(?=[\w/.-]{0,99}[A-Za-z])(?=[\w/.-]{0,99}\d)"
     r"(?!\d[\d.,]*(?:st|nd|rd|th|s|k|m|bn|mn|km|cm|mm|kg|g|mg|ml|l|ft|in|x|am|pm|h|nm|hz|khz|mhz|ghz"
     r"|kw|mw|gw|kb|mb|gb|tb|fold|years?|year-old|day|week|month|hour|minute)?(?![A-Za-z0-9]))"
     r"[A-Za-z0-9]+(?:[-/._][A-Za-z0-9]+)*",
@@ -83,7 +83,7 @@ _WORDS = re.compile(
 )
 _HAN_NUMBER = re.compile(r"第?[零〇一二两三四五六七八九十百千万亿]+")
 _HAN_COUNTED = re.compile(
-    r"[个個位名人次年月日天岁元吨座艘项所部条种家只件名层楼间章回届号路倍成期代周分秒里米亩公]"
+    r"[个個位名人次年月日天岁元吨座艘项所部条种家只件名层楼间章回届号路倍成期代周分秒里米亩公小]"
 )
 _PART = re.compile(
     r"\b(?:(?:an?|one|two|three|four|five|six|seven|eight|nine|the|middle|last|first)[\s-]+)"

@@ -119,7 +119,7 @@ def exchanged(claim: str, source: str) -> bool:
     return False
 
 
-_OWNED = re.compile(r"\b(?P<who>\w+)['’]s (?P<what>\w+)")
+_OWNED = re.compile(r"\b(?P<who>\w+)['’]s (?!own\b)(?P<what>\w+)")
 _DONE_BY = re.compile(
     r"\b(?P<what>\w+(?:ed|en|wn|lt|pt|nt))(?: \w+){0,4}? by (?:the |an? )?(?P<who>\w+)"
 )
