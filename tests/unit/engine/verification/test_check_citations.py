@@ -225,7 +225,7 @@ def test_whatever_a_model_says_marks_and_quotes_and_claims_hold(
         assert citation.quote
     for claim in found.claims:
         assert found.text[claim.start : claim.end] == claim.text
-        assert policy != "drop" or claim.supported
+        assert policy != "drop" or claim.supported or claim.unchecked
     numbers = {citation.number for citation in found.citations}
     assert sorted(numbers) == list(range(1, len(numbers) + 1))
     assert {n for claim in found.claims for n in claim.citations} <= numbers
