@@ -32,6 +32,7 @@ from .conversation import QueryRewriter
 from .cost_estimate import CostEstimator
 from .embeddings.choice import cosine_floor, reads_english_only
 from .embeddings.cross_encoder import load_reader
+from .embeddings.multilingual import MultilingualEmbedding
 from .embeddings.tfidf import TfidfEmbedding
 from .embeddings.tokenizer import Tokeniser, load_tokeniser, split_windows, windows_and_sentences
 from .embeddings.wrappers import unwrap_embedding
@@ -177,6 +178,14 @@ class Components:
         self._settings = settings
         self._models = models
         self._embed_model = embed_models[0] if embed_models else None
+        self._multilingual_model = next(
+            (
+                model
+                for model in embed_models
+                if isinstance(unwrap_embedding(model), MultilingualEmbedding)
+            ),
+            None,
+        )
         self._tokeniser = load_tokeniser()
         self.graph_views = GraphViewCache(library)
         self._build_extraction()
@@ -239,7 +248,13 @@ class Components:
         settings, retriever, client = self._settings, self.retriever, self._models.answers
         check, count = settings.check, self._tokeniser.count
         embed = embedder(self._sentence_model)
-        checks = CitationVerifier(check, idf=retriever.idf, embed=embed, client=client)
+        checks = CitationVerifier(
+            check,
+            idf=retriever.idf,
+            embed=embed,
+            embed_across=embedder(self._multilingual_model),
+            client=client,
+        )
         correction = reflection = None
         if check.corrective:
             correction = CorrectiveRetriever(

@@ -145,7 +145,9 @@ class Claim:
     """A claim of a generated answer: `answer.text[start:end] == text`, without markers.
 
     `citations` are the numbers of those that it rests on. `support` is 0–1, None where it could not
-    be compared with its source, as across languages; `supported` is what that was taken for.
+    be compared with its source. `supported`: the sources bear it out; `unchecked`: rules cannot
+    judge it, as across languages, and no model did. `computed` are its figures that follow from
+    figures of its sources, as a difference or a sum.
     """
 
     text: str
@@ -154,6 +156,8 @@ class Claim:
     citations: tuple[int, ...] = ()
     support: float | None = None
     supported: bool = True
+    unchecked: bool = False
+    computed: tuple[str, ...] = ()
 
 
 @deprecated_aliases(kept="cached_calls")

@@ -22,6 +22,7 @@ from ..retrieval.passages import Tracer
 from ..retrieval.query_expansion import ExpandedQuery, Expander, Expansion
 from ..retrieval.retriever import LocalRetriever
 from ..storage.schema import DocumentFilter
+from ..storage.tokenization import TokenWeight, tokens
 from ..types import Passage, TraceStep
 from ..verification.entities_and_numbers import extract_quantities
 from ..verification.llm_judge import read_object
@@ -160,14 +161,45 @@ def read_query(reply: str, known: Sequence[str]) -> str:
 
 
 def answer_score(draft: Draft) -> float:
-    """Score an answer, 0–1, to compare rounds; 0 for an abstention.
+    """Score an answer, 0–1, for whether another round is tried; 0 for an abstention.
 
-    The share of its claims that are supported, or, of an extracted one, its evidence.
+    The share of its claims that nothing speaks against, or, of an extracted one, its evidence.
     """
     if draft.abstained:
         return 0.0
+    if draft.claims:
+        return sum(claim.supported or claim.unchecked for claim in draft.claims) / len(draft.claims)
     known = (draft.grounding, draft.evidence)
     return next((value for value in known if value is not None), 1.0)
+
+
+def answers_more(question: str, new: Draft, old: Draft, *, weight: TokenWeight) -> bool:
+    """Check whether an answer is better than another: by what of the question it answers.
+
+    What both answer alike is left to `answer_score`.
+    """
+    one, other = (_answered(question, draft, weight) for draft in (new, old))
+    if new.abstained != old.abstained:
+        return old.abstained
+    if abs(one - other) > _SAME_SHARE:
+        return one > other
+    return answer_score(new) > answer_score(old)
+
+
+_SAME_SHARE = 0.1
+
+
+def _answered(question: str, draft: Draft, weight: TokenWeight) -> float:
+    """Return the share of the question's words that supported claims and their quotes hold."""
+    asked = set(tokens(question))
+    held = [claim.text for claim in draft.claims if claim.supported or claim.unchecked]
+    if not draft.claims:
+        held = [draft.text]
+    cited = {number for claim in draft.claims if claim.supported for number in claim.citations}
+    held += [one.quote for one in draft.citations if one.number in cited]
+    words = set(tokens(" ".join(held)))
+    total = sum(weight(word) for word in asked)
+    return sum(weight(word) for word in asked & words) / total if total else 0.0
 
 
 # --- sums -------------------------------------------------------------------------------------
@@ -301,7 +333,8 @@ class SelfRag:
                 steps.record("reflect", note, failed=1)
                 return best, note
             steps.skip()
-            better = answer_score(last.draft) > answer_score(best.draft)
+            weight = self._retriever.idf(within)
+            better = answers_more(question, last.draft, best.draft, weight=weight)
             steps.record(
                 "reflect",
                 f"round {number + 1} is {'better' if better else 'no better'}",

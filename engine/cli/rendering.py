@@ -248,6 +248,8 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
         _heading("Sources")
     for citation in answer.citations:
         print_line(f"  [{citation.number}] {citation.title} ({_place(citation)})")
+    if unchecked := sum(claim.unchecked for claim in answer.claims):
+        print_line((f"{unchecked} of {len(answer.claims)} claim(s) not checked", "yellow"))
     if answer.unchecked:
         print_line((f"not checked as asked for: {answer.unchecked}", "yellow"))
     print_line((_route(answer), "dim"))

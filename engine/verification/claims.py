@@ -54,6 +54,9 @@ _OWN_WORDS = re.compile(
     r"\b(?:the )?(?:sources?|documents?|passages?|texts?|library|context|information)\b[^.]*"
     r"\b(?:do(?:es)?|did|is|are) not\b"
     r"|\b(?:no|not enough|insufficient) (?:\w+ )?(?:information|evidence)\b"
+    r"|\b(?:no|not)\b[^.]*\b(?:is|are|was|were) (?:given|stated|mentioned|named|specified)\b"
+    r"|\b(?:is|are|was|were) not (?:given|stated|mentioned|named|specified)\b"
+    r"|未提及|没有提到|未说明|没有说明|未给出|没有给出"
     r"|\bI (?:do not|don't|cannot|could not|couldn't) "
     r"|(?:来源|资料|文档|文中|材料)[^。]*(?:没有|未|不)"
     r"|没有(?:足够的?)?(?:信息|依据|资料)|无法(?:确定|回答|得知)",
@@ -114,10 +117,17 @@ class ParsedAnswer:
 _OPENING = re.compile(r"\s*(?:[-*+•>]\s+)*(?:#{1,6}\s+)?(?:\d{1,3}[.)、]\s+)?[,，;；]?\s*")
 
 
+_LABEL = re.compile(r"(?:\*\*|__)[^*_\n]{1,80}?(?:[.:：。](?:\*\*|__)|(?:\*\*|__)\s*[:：—–])\s*")
+
+
 def first_sentence(said: str) -> int:
-    """Return the length of a leading list mark, number, heading mark or comma."""
+    """Return the length of a leading list mark, number, heading mark, comma or bold label."""
     match = _OPENING.match(said)
-    return match.end() if match else 0
+    begin = match.end() if match else 0
+    label = _LABEL.match(said, begin)
+    if label is not None and len(tokens(said[label.end() :])) >= _FEWEST_WORDS:
+        return label.end()
+    return begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,6 +293,13 @@ LOOKED_UP = 0.15
 """Minimum gain in support before a claim is linked to a passage it did not cite."""
 
 
+MOST_SHOWN = 3
+"""Maximum places that are cited for one claim; it is checked against all that it names."""
+
+ENOUGH_WORDS, UNDECIDED = 0.45, 0.2
+"""Share of a claim's words in the passage that it marks: enough for support, too few to judge."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """Verdict on one claim.
@@ -290,7 +307,8 @@ class Verdict:
     `spans` are `(passage, start, end, support)` into the passages' texts. `origin`: the mark was
     right (`cited`), led elsewhere (`moved`), there was none (`looked up`), or nothing was found.
     `why` says in words what is wrong, if anything; `missing` are the figures and names of the claim
-    that its sources lack.
+    that its sources lack, `computed` its figures that follow from theirs. `unchecked`: rules cannot
+    judge it, as across languages; then it is not `supported` either.
     """
 
     text: str
@@ -300,6 +318,8 @@ class Verdict:
     origin: Literal["cited", "moved", "looked up", "nothing"] = "nothing"
     why: str = ""
     missing: tuple[str, ...] = ()
+    unchecked: bool = False
+    computed: tuple[str, ...] = ()
 
     @property
     def firm(self) -> bool:
@@ -320,10 +340,9 @@ class Reading:
 
     @property
     def share(self) -> float | None:
-        """Return the supported share of the claims; None without claims."""
-        if not self.verdicts:
-            return None
-        return sum(each.supported for each in self.verdicts.values()) / len(self.verdicts)
+        """Return the supported share of the claims that could be judged; None without any."""
+        judged = [each for each in self.verdicts.values() if not each.unchecked]
+        return sum(each.supported for each in judged) / len(judged) if judged else None
 
 
 def read_claims(
@@ -357,11 +376,34 @@ def read_claims(
                     min_support,
                     summing_up=summing_up,
                 )
-                if summing_up and not verdict.supported:
+                if summing_up and not verdict.supported and not verdict.unchecked:
                     told = [sources[n - 1] for n in named] or sources
                     verdict = _summed(verdict, told, reader, min_support, whole)
                 verdicts[place, order] = verdict
-    return Reading(parted=parts, verdicts=verdicts, unknown=unknown)
+    return Reading(parted=parts, verdicts=_without_leads(parts, verdicts), unknown=unknown)
+
+
+def _without_leads(
+    parts: ParsedAnswer, verdicts: dict[tuple[int, int], Verdict]
+) -> dict[tuple[int, int], Verdict]:
+    """Leave out unmarked sentences that the next one, marked and supported, bears out.
+
+    A figure or a name that no source holds is a claim wherever it stands.
+    """
+    kept = dict(verdicts)
+    for place, (unit, after) in enumerate(zip(parts.units, parts.units[1:], strict=False)):
+        if (
+            len(unit.pieces) != 1
+            or unit.pieces[0].numbers
+            or "\n\n" in parts.bare[unit.end : after.start]
+        ):
+            continue
+        verdict, follows = verdicts.get((place, 0)), verdicts.get((place + 1, 0))
+        if verdict is None or verdict.supported or verdict.missing or follows is None:
+            continue
+        if follows.supported and after.pieces[0].numbers:
+            del kept[place, 0]
+    return kept
 
 
 def _verdict(
@@ -376,34 +418,56 @@ def _verdict(
     statement = reader.statement(text)
     cited = reader.support(statement, [sources[n] for n in named])
     spans = [(named[n], start, end, _known(cited)) for n, start, end in cited.spans]
-    borne_out = bool(named) and _bears_out(cited, min_support)
+    borne_out = bool(named) and _bears_out(cited, min_support, own_mark=True)
     held = {n for n, *_ in spans}
     for n in (n for n in named if n not in held) if borne_out or summing_up else ():
         alone = reader.support(statement, [sources[n]])
         if alone.spans and (summing_up or _bears_out(alone, min_support)):
             spans.append((n, alone.spans[0][1], alone.spans[0][2], _known(alone)))
+    shown = tuple(spans[:MOST_SHOWN])
     if borne_out:
         return Verdict(
-            text=text, support=_known(cited), supported=True, spans=tuple(spans), origin="cited"
-        )
-    found = reader.support(statement, sources)
-    if _bears_out(found, min_support + LOOKED_UP) and not found.unjudged:
+            text=text, support=_known(cited), supported=True, spans=shown, origin="cited",
+            computed=cited.computed,
+        )  # fmt: skip
+    elsewhere = _elsewhere(named, sources, cited)
+    found = reader.support(statement, [sources[n] for n in elsewhere])
+    if _bears_out(found, min_support + LOOKED_UP):
         return Verdict(
             text=text,
             support=found.score,
             supported=True,
-            spans=tuple((*span, found.score) for span in found.spans),
+            spans=tuple((elsewhere[n], a, b, found.score) for n, a, b in found.spans),
             origin="moved" if named else "looked up",
+            computed=found.computed,
         )
     best = cited if named else found
+    unchecked = best.unjudged or (bool(named) and _undecided(cited))
     return Verdict(
         text=text,
-        support=best.score,
+        support=None if unchecked else best.score,
         supported=False,
-        spans=tuple(spans),
-        why=_why(best),
+        spans=shown,
+        origin="cited" if unchecked and named else "nothing",
+        why="rules cannot judge it" if unchecked else _why(best),
         missing=best.missing,
+        unchecked=unchecked,
     )
+
+
+def _elsewhere(
+    named: Sequence[int], sources: Sequence[EvidenceSource], cited: SupportScore
+) -> list[int]:
+    """Return the sources to which a mark may be moved: the same documents', unless it is wrong.
+
+    The model's own mark comes first: it goes to another document only where what it marks plainly
+    lacks the claim.
+    """
+    every = list(range(len(sources)))
+    if not named or (not cited.unjudged and (cited.missing or not _about(cited, UNDECIDED))):
+        return every
+    own = {sources[n].passage.document_id for n in named}
+    return [n for n in every if sources[n].passage.document_id in own]
 
 
 def _summed(
@@ -424,9 +488,25 @@ def _summed(
     return replace(verdict, support=score, missing=missing, why=why)
 
 
-def _bears_out(support: SupportScore, least: float) -> bool:
-    """Check support; a missing figure or name rules it out."""
-    return not support.missing and (support.score >= least or support.unjudged)
+def _bears_out(support: SupportScore, least: float, *, own_mark: bool = False) -> bool:
+    """Check support; a missing figure or name, a denial or a swap rules it out.
+
+    For a passage that the model itself marked, most of the claim's words are enough.
+    """
+    if support.missing or support.unjudged or support.swapped or support.contradicted:
+        return False
+    return support.score >= least or (own_mark and _about(support, ENOUGH_WORDS))
+
+
+def _about(support: SupportScore, share: float) -> bool:
+    """Check whether the sentences hold this share of the claim's words."""
+    return bool(support.evidence) and support.evidence[1] >= share
+
+
+def _undecided(support: SupportScore) -> bool:
+    """Check whether nothing speaks against a claim, and too little for it."""
+    hard = support.missing or support.contradicted or support.swapped
+    return not hard and (support.unjudged or _about(support, UNDECIDED))
 
 
 def _known(support: SupportScore) -> float | None:
@@ -436,6 +516,8 @@ def _known(support: SupportScore) -> float | None:
 def _why(support: SupportScore) -> str:
     if support.missing:
         return f"not in the source: {', '.join(support.missing)}"
+    if support.swapped:
+        return "the source has it the other way round"
     return "the source says the opposite" if support.contradicted else "the source does not say it"
 
 

@@ -13,15 +13,16 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from functools import lru_cache
 
-from graph.text.cjk import HAN, count_han
+from graph.text.cjk import count_han
 
 from ..prompts import is_injection
 from ..retrieval.passages import Sentence, split_passages
 from ..storage.tokenization import TokenWeight, tokens
 from ..types import Passage
+from .across import Alike, bears_out, nearest_sentence
+from .computed import computed_figures
 from .entities_and_numbers import (
     Beside,
     Quantities,
@@ -30,77 +31,8 @@ from .entities_and_numbers import (
     missing_names,
     missing_quantities,
     names_in,
-    normalise_name,
 )
-
-MAX_WORDS = 400
-"""Of each text; the alignment's time grows with the product."""
-
-_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,-][^\W_]+)*")
-_AGREES = 0.4
-"""Minimum aligned share; below it the wording differs too much to compare positions."""
-_LONGEST_PUT = 8
-_FLANK = 3
-
-
-@dataclass(frozen=True, slots=True)
-class _Word:
-    key: str
-    specific: bool
-
-
-def count_swapped_entities(claim: str, source: str) -> int:
-    """Count figures or names of the claim at positions where the source has another."""
-    said, told = _words(claim), _words(source)
-    if not said or not told:
-        return 0
-    matcher = SequenceMatcher(
-        None, [word.key for word in said], [word.key for word in told], autojunk=False
-    )
-    codes = matcher.get_opcodes()
-    agreeing = sum(i2 - i1 for tag, i1, i2, _, _ in codes if tag == "equal")
-    if agreeing < _AGREES * len(said):
-        return 0
-    own = {word.key for word in said}
-    return sum(
-        1
-        for place, (tag, i1, i2, j1, j2) in enumerate(codes)
-        if tag == "replace"
-        and i2 - i1 <= _LONGEST_PUT
-        and j2 - j1 <= _LONGEST_PUT
-        and _flanked(codes, place)
-        and _differ(said[i1:i2], told[j1:j2], own)
-    )
-
-
-def _flanked(codes: Sequence[tuple[str, int, int, int, int]], place: int) -> bool:
-    """Check whether both texts agree on both sides, or on the only side there is."""
-    before = codes[place - 1] if place else None
-    after = codes[place + 1] if place + 1 < len(codes) else None
-    sides = [code for code in (before, after) if code is not None]
-    agreed = [code[2] - code[1] if code[0] == "equal" else 0 for code in sides]
-    return bool(agreed) and min(agreed) > 0 and sum(agreed) >= _FLANK
-
-
-def _differ(said: Sequence[_Word], told: Sequence[_Word], own: set[str]) -> bool:
-    ours = {word.key for word in said if word.specific}
-    theirs = {word.key for word in told if word.specific}
-    return bool(ours and theirs) and not ours & theirs and not theirs & own
-
-
-def _words(text: str) -> list[_Word]:
-    spans = []
-    for name in dict.fromkeys(names_in(text)):
-        place = text.find(name)
-        while place != -1:
-            spans.append((place, place + len(name)))
-            place = text.find(name, place + len(name))
-    words = []
-    for match in list(_WORD.finditer(text))[:MAX_WORDS]:
-        named = any(start <= match.start() < end for start, end in spans)
-        words.append(_Word(normalise_name(match.group()), named or match.group()[0].isdigit()))
-    return words
-
+from .swaps import count_swapped_entities, exchanged
 
 TITLE_CREDIT = 0.8
 BEFORE_CREDIT = 0.4
@@ -156,7 +88,9 @@ class SupportScore:
 
     `spans` are `(source, start, end)` into the texts of the sources, best first; `score` is 0–1.
     `missing` are figures and names that stand in none of them; with any, nothing is supported.
-    `unjudged`: claim and source are in different languages, of which figures alone compare.
+    `unjudged`: claim and source are in different languages, and nothing in them decides. `swapped`:
+    two things of the claim stand in each other's places. `computed` are figures that follow from
+    figures of the sentences.
     """
 
     score: float = 0.0
@@ -164,6 +98,8 @@ class SupportScore:
     missing: tuple[str, ...] = ()
     contradicted: bool = False
     unjudged: bool = False
+    swapped: bool = False
+    computed: tuple[str, ...] = ()
     evidence: tuple[float, ...] = field(default=(), repr=False)
 
 
@@ -208,6 +144,7 @@ class EntailmentScorer:
         question: what was asked; names of it are known.
         alike: the cosine of two texts, asked only where words leave a claim in doubt; None, or a
             function that gives None, compares words alone.
+        across: the cosines of a text with others of any language.
     """
 
     def __init__(
@@ -216,8 +153,10 @@ class EntailmentScorer:
         weight: TokenWeight,
         question: str = "",
         alike: Callable[[str, str], float | None] | None = None,
+        across: Alike | None = None,
     ) -> None:
         self.alike = alike
+        self._alike_across = across
         self._weight = weight
         self.question = question
 
@@ -296,7 +235,7 @@ class EntailmentScorer:
         """Return figures and names of the claim that are in neither sentences nor headings."""
         used = [sources[n] for n in dict.fromkeys(n for n, _ in found)]
         above = " ".join(source.above for source in used)
-        text = "\n".join((above, *(sentence.text for _, sentence in found)))
+        text = f"{above}\n{_texts(found)}"
         beside = Beside(
             passages=" ".join(f"{source.above} {source.passage.text}" for source in used),
             question=self.question,
@@ -316,11 +255,10 @@ class EntailmentScorer:
         near = self._missing(claim, beside, sources)
         said = " ".join(sentence.text for _, sentence in sorted(beside, key=_place))
         first = chosen[0][1]
-        denied = contradicts(
-            claim.text,
-            first.text,
-            shared=lambda clause: len(claim.terms.keys() & set(tokens(clause))),
-        )
+        around = _around(chosen, sources)
+        denied = contradicts(claim.text, _texts(chosen), _texts(around), shared=self._shared)
+        swapped = exchanged(claim.text, _texts(chosen))
+        lacking, computed = self._lacking(claim, chosen, around, sources)
         have = _credits([sentence for _, sentence in chosen], claim)
         evidence = (
             1.0,
@@ -340,12 +278,40 @@ class EntailmentScorer:
             odds += self._nearness(claim, chosen)
         score = 1.0 / (1.0 + math.exp(-odds))
         return SupportScore(
-            score=normalise_text(score, missing),
+            score=normalise_text(score, lacking),
             spans=_spans(chosen),
-            missing=missing,
+            missing=lacking,
             contradicted=denied,
+            swapped=swapped or (evidence[7] > 0 and not computed),
+            computed=computed,
             evidence=evidence,
         )
+
+    def _shared(self, clause: str, other: str) -> float:
+        """Return the share of a clause's weight that the other holds."""
+        words, held = set(tokens(clause)), set(tokens(other))
+        total = sum(self._weight(word) for word in words)
+        return sum(self._weight(w) for w in words & held) / total if words else 0.0
+
+    def _lacking(
+        self,
+        claim: CheckedClaim,
+        chosen: Sequence[tuple[int, Sentence]],
+        around: Sequence[tuple[int, Sentence]],
+        sources: Sequence[EvidenceSource],
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return what the sentences, their neighbours and headings lack, and what is computed."""
+        missing = self._missing(claim, around, sources)
+        told = extract_quantities(_texts(around)).numbers
+        found = computed_figures(
+            missing, said=claim.figures.numbers, told=told, claim=claim.text
+        ) or computed_figures(
+            missing,
+            said=claim.figures.numbers,
+            told=extract_quantities(_texts(chosen)).numbers,
+            claim=claim.text,
+        )
+        return tuple(one for one in missing if one not in found), tuple(sorted(found))
 
     def _nearness(self, claim: CheckedClaim, chosen: Sequence[tuple[int, Sentence]]) -> float:
         if self.alike is None or is_han(claim.text):
@@ -354,22 +320,55 @@ class EntailmentScorer:
         return 0.0 if cosine is None else COSINE_WEIGHT * (cosine - COSINE_PIVOT)
 
     def _across(self, claim: CheckedClaim, sources: Sequence[EvidenceSource]) -> SupportScore:
-        """Compare a claim across languages: only figures and Latin names."""
-        found = claim.figures
+        """Compare a claim across languages: figures, names and meaning."""
         every = [(n, each) for n, source in enumerate(sources) for each in source.sentences]
-
-        def absent(sentence: Sentence) -> int:
-            return len(missing_quantities(found, extract_quantities(sentence.text)))
-
-        best = min(every, key=lambda each: absent(each[1]))
+        texts = [each.text for _, each in every]
+        best = every[nearest_sentence(claim.text, texts, self._alike_across)]
+        around = _around([best], sources)
         whole = "\n".join(f"{source.above}\n{source.passage.text}" for source in sources)
-        missing = tuple(sorted(missing_quantities(found, extract_quantities(whole))))
+        absent = missing_quantities(claim.figures, extract_quantities(whole))
+        told = extract_quantities(_texts(around)).numbers
+        computed = computed_figures(absent, said=claim.figures.numbers, told=told, claim=claim.text)
+        missing = tuple(sorted(absent - computed))
+        context = "\n".join((sources[best[0]].above, _texts(around)))
+        borne = not absent and bears_out(claim.text, best[1].text, context, self._alike_across)
         return SupportScore(
-            score=0.0 if missing else 0.5,
+            score=0.0 if missing else 0.8 if borne else 0.5,
             spans=_spans([best]),
             missing=missing,
-            unjudged=not missing,
+            computed=tuple(sorted(computed)),
+            unjudged=not missing and not borne,
         )
+
+
+def _around(
+    chosen: Sequence[tuple[int, Sentence]], sources: Sequence[EvidenceSource]
+) -> list[tuple[int, Sentence]]:
+    """Return sentences with those next to them and the headings above, in order."""
+    held = []
+    for n, source in enumerate(sources):
+        places = [place for place, each in enumerate(source.sentences) if (n, each) in chosen]
+        near = {place + step for place in places for step in (-1, 0, 1)}
+        near |= {at for place in places for at in _fields_above(source.sentences, place)}
+        held += [(n, each) for place, each in enumerate(source.sentences) if place in near]
+    return held
+
+
+_FIELD = re.compile(r"\s*[^\W\d_][\w ]{0,14}[:：]\s*\S")
+
+
+def _fields_above(sentences: Sequence[Sentence], place: int) -> list[int]:
+    """Return the nearest run of fields above a sentence, such as the head of a mail."""
+    last = next((n for n in range(place, -1, -1) if _FIELD.match(sentences[n].text)), -1)
+    first = last
+    while first > 0 and _FIELD.match(sentences[first - 1].text):
+        first -= 1
+    return list(range(first, last + 1)) if last >= 0 else []
+
+
+def _texts(chosen: Sequence[tuple[int, Sentence]]) -> str:
+    """Return sentences under their headings."""
+    return "\n".join(f"{each.heading}\n{each.text}" for _, each in chosen)
 
 
 def normalise_text(score: float, missing: Sequence[str]) -> float:

@@ -38,6 +38,8 @@ _ORDINALS = {
     "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14, "fifteenth": 15,
     "sixteenth": 16, "seventeenth": 17, "eighteenth": 18, "nineteenth": 19, "twentieth": 20,
 }  # fmt: skip
+_LAST_PLACE = 12
+"""Ordinals up to here say a place in a row, no figure; beyond it a century or a day."""
 _SCALES = {
     "hundred": 100,
     "thousand": 1_000,
@@ -61,7 +63,7 @@ _DATED_MONTH = re.compile(
 _ISO = re.compile(r"\b(\d{4})[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])\b")
 _HAN_MONTH = re.compile(r"(?<!\d)(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?![份]?[间内])")
 _CODE = re.compile(
-    r"(?<![\w-])(?=[A-Za-z0-9])(?=[\w/.-]{0,99}[A-Za-z])(?=[\w/.-]{0,99}\d)"
+    r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9])(?=[\w/.-]{0,99}[A-Za-z])(?=[\w/.-]{0,99}\d)"
     r"(?!\d[\d.,]*(?:st|nd|rd|th|s|k|m|bn|mn|km|cm|mm|kg|g|mg|ml|l|ft|in|x|am|pm|h|nm|hz|khz|mhz|ghz"
     r"|kw|mw|gw|kb|mb|gb|tb|fold|years?|year-old|day|week|month|hour|minute)?(?![A-Za-z0-9]))"
     r"[A-Za-z0-9]+(?:[-/._][A-Za-z0-9]+)*",
@@ -75,14 +77,24 @@ _DIGITS = re.compile(
 )
 _RANGE = re.compile(r"(?<!\d)(\d{4})[–—-](\d{2})(?!\d)")
 _WORDS = re.compile(
-    rf"\b(?:{'|'.join([*_UNITS, *_TENS, *_SCALES, *_ORDINALS, 'dozen'])})"
+    rf"\b(?:{'|'.join([*_UNITS, *_TENS, *_SCALES, *_ORDINALS, 'dozen', 'twice'])})"
     rf"(?:[\s-]+(?:and\s+)?(?:{'|'.join([*_UNITS, *_TENS, *_SCALES, *_ORDINALS])}))*\b",
     re.IGNORECASE,
 )
 _HAN_NUMBER = re.compile(r"第?[零〇一二两三四五六七八九十百千万亿]+")
 _HAN_COUNTED = re.compile(
-    r"[个個位名人次年月日天岁元吨座艘项所部条种家只件名层楼间章回届号路倍成期代周分秒里米亩公]"
+    r"[个個位名人次年月日天岁元吨座艘项所部条种家只件名层楼间章回届号路倍成期代周分秒里米亩公小]"
 )
+_PART = re.compile(
+    r"\b(?:(?:an?|one|two|three|four|five|six|seven|eight|nine|the|middle|last|first)[\s-]+)"
+    r"(?:third|quarter|half|fourth|fifth|sixth|seventh|eighth|ninth|tenth|twelfth|twentieth"
+    r"|fortieth)s?\b(?!\s+of\s+(?:january|february|march|april|may|june|july|august|september"
+    r"|october|november|december))"
+    r"|(?<!百分)(?<![零〇一二两三四五六七八九十百千万亿])[零〇一二两三四五六七八九十]+分之"
+    r"[零〇一二两三四五六七八九十]+|百分之",
+    re.IGNORECASE,
+)
+"""Parts of a whole, which are no figures: "about a third", 四分之三."""
 _ABOUT = re.compile(
     r"(?:\b(?:about|around|approximately|roughly|nearly|almost|some|over|under|more than|less than"
     r"|fewer than|up to|circa|c\.|ca\.|close to)|[约近余超~≈]|大约|将近|接近|超过|不到|左右)\s*$",
@@ -112,6 +124,7 @@ class Quantities:
 def extract_quantities(text: str) -> Quantities:
     """Extract the quantities of a text, in any order; empty without any."""
     text = unicodedata.normalize("NFKC", text[:MAX_CHARACTERS])
+    text = _PART.sub(" ", text)
     numbers: set[str] = set()
     about: set[str] = set()
     months: set[int] = set()
@@ -205,6 +218,10 @@ def _worded(match: re.Match[str], _: str) -> str | None:
         return None  # "one of them", "a hundred": said too often without counting
     if words == ["dozen"]:
         return "12"
+    if words == ["twice"]:
+        return "2"
+    if len(words) == 1 and words[0] in _ORDINALS and _ORDINALS[words[0]] <= _LAST_PLACE:
+        return None
     total = current = 0
     for word in words:
         if word in _SCALES:
@@ -406,14 +423,27 @@ def normalise_name(text: str) -> str:
 
 _NO = re.compile(
     r"\b(?:not|never|no(?![-–])|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b"
-    r"|不(?![仅但断少久同])|没|未(?![来])|无(?![线论])|非(?![洲常])",
+    r"|不(?![仅但断少久同])|没有?|未(?![来])|无(?![线论])|非(?![洲常])",
     re.IGNORECASE,
+)
+_NOT_DENIED = re.compile(
+    r"\bnot even\b|\bnot only\b|\bno (?:more|less|fewer) than\b|\bno longer than\b"
+    r"|不超过|不仅|不但",
+    re.IGNORECASE,
+)
+_LEAST_SHARED = 0.45
+"""Share of a clause's words that a clause must hold to be about the same."""
+_MOST_SHARED, _SCOPE_SHARED = 0.5, 0.35
+"""The same for a clause that denies, and for the words behind its denial."""
+_DENIED_TOO = 0.55
+_SCOPE = re.compile(
+    rf"\s*(?:有?(?:发现|找到|看到|出现)?(?:任何|一点|一)?)((?:\S+\s+){{0,4}}[^\s{HAN}]+|[{HAN}]{{1,8}})"
 )
 _OPPOSITES = tuple(
     (re.compile(one, re.IGNORECASE), re.compile(other, re.IGNORECASE))
     for one, other in (
         (r"\bincreas\w*|\bris(?:es?|ing)\b|\brose\b|\bgrew\b|\bhigher\b|增加|上升|增长|提高|更高",
-         r"\bdecreas\w*|\bfall(?:s|ing)?\b|\bfell\b|\bshrank\b|\breduc\w*|\blower\b|减少|下降|降低|更低"),
+         r"\bdecreas\w*|\bcuts?\b|\bfall(?:s|ing)?\b|\bfell\b|\bshrank\b|\breduc\w*|\blower\b|减少|下降|降低|更低"),
         (r"\bbefore\b|\bearlier\b|以前|之前|早于", r"\bafter\b|\blater\b|以后|之后|晚于"),
         (r"\bmore\b|\bgreater\b|\blarger\b|多于|大于", r"\bless\b|\bfewer\b|\bsmaller\b|少于|小于"),
         (r"\bfirst\b|\boldest\b|\bearliest\b|最早|最先|第一",
@@ -422,10 +452,12 @@ _OPPOSITES = tuple(
          r"\bsmallest\b|\blowest\b|\bleast\b|最小|最低|最少"),
         (r"\bnorth\w*|北", r"\bsouth\w*|南"),
         (r"\beast\w*|东", r"\bwest\w*|西"),
+        (r"\bke(?:ep|pt)\b|保留", r"\bclos(?:e|es|ed)\b|关闭"),
         (r"\bopen(?:s|ed)?\b|\bbeg[ai]n\w*|\bstart\w*|开放|开业|开始|启用",
          r"\bclos(?:e|es|ed)\b|\bend(?:s|ed)\b|关闭|停业|结束|停用"),
         (r"\baccept\w*|\bapprov\w*|\bpass(?:es|ed)\b|批准|通过|接受",
          r"\breject\w*|\brefus\w*|否决|驳回|拒绝"),
+        (r"\bagree[sd]?\b|同意|承认", r"\brefus\w*|\bdeclin\w*|拒绝|否认|反对"),
         (r"\bborn\b|出生|生于", r"\bdied\b|\bdeath\b|去世|逝世|死于"),
         (r"\bwon\b|\bdefeated\b|获胜|击败", r"\blost\b|败于|失利"),
     )
@@ -435,31 +467,98 @@ _CLAUSE = re.compile(
 )
 
 
-def contradicts(claim: str, sentence: str, *, shared: Callable[[str], int]) -> bool:
-    """Check whether a claim asserts what its source denies, or the reverse, by their words.
+def denies(text: str) -> bool:
+    """Check whether a text denies something, in either language."""
+    return _NO.search(_NOT_DENIED.sub(" ", text)) is not None
 
-    Looked at is the clause of the sentence that shares most with the claim (`shared` counts): one
-    of both with a negation and the other without, or a word in the one and its opposite in the
-    other.
-    """
-    clauses = [clause for clause in _CLAUSE.split(sentence) if clause and clause.strip()]
-    if not clauses:
-        return False
-    best = max(clauses, key=lambda clause: (shared(clause), bool(_NO.search(clause))))
-    if len(_NO.findall(claim)) % 2 != len(_NO.findall(best)) % 2 and (
-        len(_NO.findall(claim)) % 2 != len(_NO.findall(sentence)) % 2
-    ):
-        return True
+
+def opposed(claim: str, sentence: str) -> bool:
+    """Check whether one has a word and the other its opposite, in either language."""
     return any(
-        (
-            one.search(claim)
-            and other.search(best)
-            and not (other.search(claim) or one.search(sentence))
-        )
-        or (
-            other.search(claim)
-            and one.search(best)
-            and not (one.search(claim) or other.search(sentence))
-        )
+        (_only(one, other, claim) and _only(other, one, sentence))
+        or (_only(other, one, claim) and _only(one, other, sentence))
         for one, other in _OPPOSITES
     )
+
+
+def _only(one: re.Pattern[str], other: re.Pattern[str], text: str) -> bool:
+    return one.search(text) is not None and other.search(text) is None
+
+
+def contradicts(
+    claim: str, sentences: str, around: str, *, shared: Callable[[str, str], float]
+) -> bool:
+    """Check whether a claim asserts what its sources deny, or the reverse, by their words.
+
+    Args:
+        claim: the claim.
+        sentences: those that say most of it.
+        around: the same with their neighbours, where a denial may stand as well.
+        shared: the share of the first text's words that the second holds, 0 to 1.
+    """
+    told = [clause for clause in _clauses(sentences) if clause.strip()]
+    if denies(claim):
+        denying = [clause for clause in _clauses(around) if denies(clause)]
+        if _denies_alone(claim, told, denying, shared):
+            return True
+    elif any(_denied_by(clause, claim, shared) for clause in told if denies(clause)):
+        return True
+    best = max(told, key=lambda clause: shared(claim, clause), default="")
+    return bool(best) and opposed(claim, best) and not _holds_same(claim, sentences)
+
+
+def _denies_alone(
+    claim: str,
+    told: Sequence[str],
+    denying: Sequence[str],
+    shared: Callable[[str, str], float],
+) -> bool:
+    """Check whether a clause of the claim denies what the sources say and nowhere deny."""
+    for clause in _clauses(claim):
+        what = _denied_words(clause)
+        if what is None or _denied_too(what, told, denying, shared):
+            continue
+        plain = _NO.sub(" ", clause)
+        if any(shared(plain, other) > _LEAST_SHARED for other in told):
+            return True
+    return False
+
+
+def _denied_too(
+    what: str, told: Sequence[str], denying: Sequence[str], shared: Callable[[str, str], float]
+) -> bool:
+    """Check whether what a claim denies stands among what is denied rather than what is said."""
+    said = max((shared(what, other) for other in told if not denies(other)), default=0.0)
+    denied = max((shared(what, other) for other in denying), default=-1.0)
+    return denied >= _DENIED_TOO * said
+
+
+def _denied_words(clause: str) -> str | None:
+    """Return the words behind the denial of a clause; None where it denies nothing."""
+    plain = _NOT_DENIED.sub(" ", clause)
+    match = _NO.search(plain)
+    what = _SCOPE.match(plain, match.end()) if match else None
+    if what is not None:
+        return what[1]
+    return plain if match else None
+
+
+def _denied_by(clause: str, claim: str, shared: Callable[[str, str], float]) -> bool:
+    """Check whether a denying clause is about what the claim says: all of it, or what is denied."""
+    what = _denied_words(clause)
+    return shared(clause, claim) >= _MOST_SHARED or (
+        what is not None and shared(what, claim) >= _SCOPE_SHARED
+    )
+
+
+def _holds_same(claim: str, sentences: str) -> bool:
+    """Check whether the sources hold both words of each pair of opposites of the claim."""
+    return all(
+        (one.search(sentences) is not None and other.search(sentences) is not None)
+        or not (one.search(claim) or other.search(claim))
+        for one, other in _OPPOSITES
+    )
+
+
+def _clauses(text: str) -> list[str]:
+    return [clause for clause in _CLAUSE.split(text) if clause]

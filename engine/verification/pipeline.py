@@ -24,6 +24,7 @@ from ..retrieval.passages import Embed
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight
 from ..types import Citation, Claim, Passage, Usage
+from .across import alike_by
 from .claims import (
     UNSUPPORTED,
     ClaimSegment,
@@ -112,6 +113,8 @@ class _Writer:
                 citations=numbers,
                 support=verdict.support,
                 supported=verdict.supported,
+                unchecked=verdict.unchecked,
+                computed=verdict.computed,
             )
             for (verdict, numbers), (start, end) in zip(self._claims, spans, strict=True)
         )
@@ -128,7 +131,7 @@ class _Writer:
         if self._policy != "drop":
             return unit.pieces
         found = [self._reading.verdicts.get((place, n)) for n in range(len(unit.pieces))]
-        good = [n for n, v in enumerate(found) if v is None or v.supported]
+        good = [n for n, v in enumerate(found) if v is None or v.supported or v.unchecked]
         leading = next((n for n in range(len(found)) if n not in good), len(found))
         stays = leading if leading == len(good) else 0  # a later one needs what went before it
         if stays and all(found[n] is None for n in range(stays)) and stays < len(found):
@@ -172,7 +175,7 @@ class _Writer:
         marks = "".join(f"[{number}]" for number in numbers)
         blank = " " if piece.spaced else ""
         tail = blank + marks if marks else ""
-        if not verdict.supported and self._policy == "flag":
+        if not (verdict.supported or verdict.unchecked) and self._policy == "flag":
             tail += blank + self._flag
         begin = first_sentence(said)
         claim = said[begin:].rstrip()
@@ -282,6 +285,8 @@ class CitationVerifier:
         settings: what is checked, and what becomes of what is not supported.
         idf: gives the weights of tokens among the documents that may be seen.
         embed: texts to unit vectors; asked only where words leave a claim in doubt. None is none.
+        embed_across: the same by a model of several languages; without it no claim across languages
+            is supported.
         client: the judging model; None goes by rules alone.
     """
 
@@ -291,11 +296,13 @@ class CitationVerifier:
         *,
         idf: Callable[[DocumentFilter | None], TokenWeight],
         embed: Embed | None = None,
+        embed_across: Embed | None = None,
         client: LLMClient | None = None,
     ) -> None:
         self._settings = settings
         self._idf = idf
         self._embed = embed
+        self._embed_across = embed_across
         self._client = client
 
     def checked(
@@ -360,7 +367,10 @@ class CitationVerifier:
         *,
         summing_up: bool,
     ) -> VerificationResult:
-        reader = EntailmentScorer(weight=weight, question=question, alike=self._alike)
+        across = alike_by(self._embed_across) if self._embed_across is not None else None
+        reader = EntailmentScorer(
+            weight=weight, question=question, alike=self._alike, across=across
+        )
         findings = VerificationResult(
             reading=read_claims(
                 reply,
@@ -444,14 +454,23 @@ def _with(
         if supported and raises and not before.firm and before.spans:
             support = max(before.support or 0.0, _JUDGED_TRUE)
             verdicts[place] = replace(
-                before, supported=True, support=support, spans=_supporting(before, support), why=""
+                before,
+                supported=True,
+                unchecked=False,
+                support=support,
+                spans=_supporting(before, support),
+                why="",
             )
         elif not supported:
             support = min(
                 _JUDGED_FALSE if before.support is None else before.support, _JUDGED_FALSE
             )
             verdicts[place] = replace(
-                before, supported=False, support=support, why=f"{stage}: a model says so"
+                before,
+                supported=False,
+                unchecked=False,
+                support=support,
+                why=f"{stage}: a model says so",
             )
     return replace(
         findings,
@@ -471,7 +490,8 @@ def _figures(reading: Reading, findings: VerificationResult, *, dropped: int) ->
         "supported": float(sum(each.supported for each in verdicts)),
         "moved": float(sum(each.origin == "moved" for each in verdicts)),
         "looked_up": float(sum(each.origin == "looked up" for each in verdicts)),
-        "uncompared": float(sum(each.support is None for each in verdicts)),
+        "unchecked": float(sum(each.unchecked for each in verdicts)),
+        "computed": float(sum(bool(each.computed) for each in verdicts)),
         "unknown_marks": float(reading.unknown),
         "dropped": float(dropped),
         "judged": float(findings.judged),
@@ -482,10 +502,12 @@ def _detail(reading: Reading, findings: VerificationResult, share: float | None)
     verdicts = list(reading.verdicts.values())
     good = sum(each.supported for each in verdicts)
     parts = [f"{good} of {len(verdicts)} claim(s) supported"]
+    if open_claims := sum(each.unchecked for each in verdicts):
+        parts.append(f"{open_claims} unchecked")
     if reading.unknown:
         parts.append(f"{reading.unknown} mark(s) removed")
     if share is not None:
         parts.append(f"grounding {share:.2f}")
-    wrong = [each for each in verdicts if not each.supported]
+    wrong = [each for each in verdicts if not each.supported and not each.unchecked]
     parts += [f"{each.text[:60]!r}: {each.why}" for each in wrong[:3]]
     return "; ".join((*parts, *findings.notes))

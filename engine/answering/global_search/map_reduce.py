@@ -394,6 +394,9 @@ def _point(row: object, batch: MapBatch) -> Point | None:
 
 REDUCE_OUTPUT_TOKENS = 1_000
 
+EVIDENCES_PER_POINT = 8
+"""Evidences of a point that its claims are checked against; the check shows a few of them."""
+
 Check = Callable[[str, Sequence[Passage], Usage], Draft]
 """Builder of a draft from a reply, the passages its marks name, and its usage."""
 
@@ -496,7 +499,7 @@ def _evidences(
         numbers[number] = []
         for evidence in point.evidences:
             chunk = chunks.get(evidence.chunk_id)
-            if chunk is None or len(numbers[number]) == CITATIONS_PER_POINT:
+            if chunk is None or len(numbers[number]) == EVIDENCES_PER_POINT:
                 continue
             passages.append(_passage(chunk, evidence))
             numbers[number].append(len(passages))

@@ -9,8 +9,15 @@ import pytest
 
 from engine.storage.tokenization import tokens
 from engine.types import Passage
-from engine.verification.entailment import EntailmentScorer, SupportScore, count_swapped_entities
-from engine.verification.entities_and_numbers import Beside, contradicts, missing_names
+from engine.verification.computed import computed_figures
+from engine.verification.entailment import EntailmentScorer, SupportScore
+from engine.verification.entities_and_numbers import (
+    Beside,
+    contradicts,
+    extract_quantities,
+    missing_names,
+)
+from engine.verification.swaps import count_swapped_entities, exchanged
 
 LAMP = (
     "Ada Brine was born on the island of Skerra. She lit the lamp at Gull Quay in 1901. "
@@ -170,7 +177,40 @@ def test_a_name_put_for_another_shows_by_its_place() -> None:
     ],
 )
 def test_yes_and_no_are_told_apart(claim: str, sentence: str, denied: bool) -> None:
-    def shared(clause: str) -> int:
-        return len(set(tokens(claim)) & set(tokens(clause)))
+    def shared(clause: str, other: str) -> float:
+        words = set(tokens(clause))
+        return len(words & set(tokens(other))) / len(words) if words else 0.0
 
-    assert contradicts(claim, sentence, shared=shared) is denied
+    assert contradicts(claim, sentence, sentence, shared=shared) is denied
+
+
+@pytest.mark.parametrize(
+    ("claim", "told", "figure"),
+    [
+        ("The gauge is older by 15 years: 1988 against 2003.", "built in 1988, then 2003", "15"),
+        ("It lost by 1,214 to 1,127, a margin of 87.", "1,214 against, 1,127 in favour", "87"),
+        ("58 % against 31 %, a difference of 27 points.", "58 per cent; 31 per cent", "27"),
+        ("最早报道290万，比234万高出56万。", "先是290万，后来234万", "560000"),
+    ],
+)
+def test_a_figure_that_computes_from_cited_ones_is_right(
+    claim: str, told: str, figure: str
+) -> None:
+    said, known = extract_quantities(claim).numbers, extract_quantities(told).numbers
+    assert figure in said - known
+    assert figure in computed_figures(said - known, said=said, told=known, claim=claim)
+    assert not computed_figures(["88"], said=said, told=known, claim=claim)
+
+
+@pytest.mark.parametrize(
+    "text", ["About a third of it.", "The first and the second lamp.", "约三分之一。"]
+)
+def test_parts_and_places_in_a_row_are_no_figures(text: str) -> None:
+    assert extract_quantities(text).numbers == frozenset()
+
+
+def test_two_things_that_change_places_are_told_from_the_same_things_in_another_order() -> None:
+    source = "58 per cent of patients given emberin improved, against 31 per cent given placebo."
+    assert exchanged("31 % improved on emberin and 58 % on placebo.", source)
+    assert not exchanged("31 % improved on placebo and 58 % on emberin.", source)
+    assert exchanged("It was reported by the auditor.", "Reported within an hour by the cook.")

@@ -203,7 +203,7 @@ function nearest(places) {
 /** How well the sources bear the answer out, and which of its statements they do not. */
 function checked(entry) {
   const claims = entry.claims ?? [];
-  const loose = claims.filter((claim) => !claim.supported);
+  const loose = claims.filter((claim) => !claim.supported && !claim.unchecked);
   const share =
     Number.isFinite(entry.grounding) && t("answer.grounding", { share: percent(entry.grounding) });
   if (!loose.length && !share && !entry.unchecked) return null;
