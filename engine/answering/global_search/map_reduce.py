@@ -49,9 +49,6 @@ _RATINGS = {
 }
 
 
-CITATIONS_PER_POINT = 2
-
-
 class EvidenceLocation(Protocol):
     """A span of a chunk's text."""
 
