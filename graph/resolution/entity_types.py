@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
-from ..extraction.aliases import type_from_words
+from ..extraction.aliases import TRANSLITERATION, type_from_words
 from ..extraction.class_nouns import CLASS_TYPES, type_of_phrase
 from ..model import COMMON, ORDINARY
 from ..text.cjk import has_han
@@ -73,7 +73,8 @@ def decide_types(
         return +Counter(CONCEPT=types["CONCEPT"])
     ranked = [*sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])), ("NAME", 0.0)]
     (best, score), (_, second) = ranked[:2] if len(ranked) > 1 else (ranked[0], ("", 0.0))
-    is_clear = score >= _NEEDED and score >= _CLEAR * second and best != "CONCEPT"
+    is_clear = score >= _NEEDED and score >= _CLEAR * second
+    is_clear &= best != "CONCEPT" or named > FEWEST
     kind = best if is_clear else "NAME"
     settled = Counter({kind: named})
     if types["CONCEPT"]:
@@ -94,12 +95,15 @@ def head_type(key: str) -> str:
     words = key.split()
     if len(words) < 2:
         return ""
+    if words[0] in _SHIPS:
+        return "PRODUCT"
     after = key.rpartition(", ")[2].split() if ", " in key else words
     if after[1:2] == ["of"] and after[0] in _RANKS:
         return _RANKS[after[0]]
     return type_from_words(key) or _HEADS.get(words[-1], "")
 
 
+_SHIPS = frozenset({"rv", "mv", "ss", "hms", "uss", "rms"})
 _HAN_STUFF = frozenset("藻素菌病症酸")
 """Last characters of living things, substances and diseases."""
 _RANK_WORDS = """
@@ -177,7 +181,7 @@ def settle_types(
             told = dict(cues.get(key, {}))
             told["PERSON"] = told.get("PERSON", 0.0) + _PART
             settled[key] = _decided(key, some, told)
-        elif not is_place and " " not in key and not has_han(key):
+        elif not is_place and " " not in key and (not has_han(key) or {*key} <= TRANSLITERATION):
             settled[key] = _unless_alone(settled[key], cues.get(key, {}))
     return settled
 
@@ -190,7 +194,8 @@ def _decided(key: str, types: Counter[str], cues: Mapping[str, float]) -> Counte
 def _tagged(types: Counter[str], surfaces: Iterable[str]) -> Counter[str]:
     """Take acronyms, which a tagger calls organisations, for untyped."""
     if not all(
-        s.isupper() and s.isascii() and s.isalpha() and len(s) <= _ACRONYM for s in surfaces
+        s.isupper() and s.isascii() and s.replace(".", "").isalpha() and len(s) <= _ACRONYM
+        for s in surfaces
     ):
         return types
     named = types.total() - types["CONCEPT"]

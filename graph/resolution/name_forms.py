@@ -13,11 +13,20 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from .name_parsing import NAMED_AFTER_PERSONS, NAMELIKE_TITLES, NameParts, is_shorter_name, parts_of
+from ..extraction.aliases import TRANSLITERATION
+from ..text.cjk import has_han
+from .name_parsing import (
+    EPITHETS,
+    NAMED_AFTER_PERSONS,
+    NAMELIKE_TITLES,
+    NameParts,
+    is_shorter_name,
+    parts_of,
+)
 from .rules import Link, Profile, Profiles, Root, share_document
 
 _LIFE = re.compile(r"(?P<name>\D+?),? \(?(?P<born>1\d{3}|20\d\d) ?[-–—] ?(?P<died>1\d{3}|20\d\d)")
-_EPITHET = re.compile(r"(?:old|poor|dear|late|little|good) (?=\S+ \S)")
+_EPITHET = re.compile(rf"(?:{'|'.join(sorted(EPITHETS))}) (?=\S+ \S)")
 _LIFETIME = range(15, 116)
 _TURNED = re.compile(r"(?P<surname>[^\s\d,]+), (?P<given>[^\d,]+)")
 _INITIALS = re.compile(r"(?:[^\W\d_]\.-?)+|[^\W\d_]")
@@ -26,6 +35,7 @@ _SMALL = frozenset({"of", "the", "and", "&", "for", "in", "on", "at"})
 _RARE = 20
 """A name of more documents says nothing of what two documents have in common."""
 _COMMON_GROUND = 2
+_FOREIGN = 3
 
 
 def with_persons(profiles: Profiles) -> dict[str, Profile]:
@@ -185,7 +195,7 @@ def translated_part_links(aliases: Iterable[tuple[str, str]], profiles: Profiles
     found: set[tuple[str, str]] = set()
     for pair in aliases:
         for name, second in (pair, pair[::-1]):
-            if profiles[name].is_han and not profiles[second].is_han:
+            if has_han(name) and not has_han(second):
                 found.update(_begun_alike(name, second, profiles))
     for place in (0, 1):
         times = Counter(pair[place] for pair in found)
@@ -213,6 +223,8 @@ def _begun_alike(name: str, second: str, profiles: Profiles) -> Iterator[tuple[s
 def _may_be_of_one_type(one: Profile, other: Profile) -> bool:
     if "CONCEPT" in (one.kind, other.kind):
         return False
+    if len(one.name.key) >= _FOREIGN and {*one.name.key} <= TRANSLITERATION:
+        return True  # of "布兰诺克" a tagger knows no more than that it is foreign
     if one.kind and other.kind:
         return one.kind == other.kind
     return one.kind in other.name.types or other.kind in one.name.types

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ..text.cjk import HAN
 from .name_parsing import (
     COMMON_GIVEN_NAMES,
+    EPITHETS,
     GENERATIONS,
     HAN_TITLES,
     MARRIED_TITLES,
@@ -34,6 +35,10 @@ FOREMOST_DOCUMENTS = 5
 """In fewer documents nobody of a surname is foremost."""
 FOREMOST_FACTOR = 5
 """Frequency ratio that makes one bearer of a surname the main one."""
+FIRST_NAME_TERMS = 5
+"""Mentions from which a usual given name, "Bob", is how a text calls the one who has it."""
+MOST_INFORMAL = 20
+"""Frequency ratio above which a given name is somebody else's than the rare full name's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,7 +320,9 @@ def _short_part(profile: Profile) -> str:
     if profile.is_han:
         return profile.name.key if len(profile.name.key) <= 5 and "·" not in parts.plain else ""
     surname = _particled(profile)
-    is_short = len(profile.spoken_words) == len(surname.split()) and len(_surname(profile)) > 2
+    spoken = profile.spoken_words
+    spoken = spoken[1:] if len(spoken) > 1 and spoken[0] in EPITHETS else spoken
+    is_short = len(spoken) == len(surname.split()) and len(_surname(profile)) > 2
     return surname if is_short else ""
 
 
@@ -374,6 +381,8 @@ def _long_parts(profile: Profile) -> set[str]:
         or words[0] == words[-1]
     ):
         return set()
+    if len(words) == 2 and words[0] in EPITHETS:
+        return {words[0]}
     last = words[-2] if words[-1] in GENERATIONS and len(words) > 2 else _surname(profile)
     parts = {words[0], last, _particled(profile)} - {" ".join(profile.spoken_words)}
     return {part for part in parts if len(part) > 2}
@@ -403,10 +412,20 @@ def _may_stand_for(profile: Profile, part: str, target: Profile) -> bool:
     words = target.parts.words
     is_given = not profile.is_han and part == words[0] and part != words[-1]
     if is_given:
-        return not (profile.parts.titles or part in COMMON_GIVEN_NAMES) and _inside(profile, target)
+        if part in COMMON_GIVEN_NAMES and not _on_first_name_terms(profile, target):
+            return False
+        return not profile.parts.titles and _inside(profile, target)
     if profile.is_han and not profile.parts.han_title:
         return _inside(profile, target)
     return True
+
+
+def _on_first_name_terms(profile: Profile, target: Profile) -> bool:
+    """Check that a text calls one by a usual given name, and by the full one now and then."""
+    is_fond = profile.spoken_words[0] in EPITHETS
+    return (is_fond or profile.count >= FIRST_NAME_TERMS) and (
+        profile.count <= MOST_INFORMAL * target.count
+    )
 
 
 def _near(profile: Profile, profiles: Profiles, keys: Iterable[str]) -> bool:

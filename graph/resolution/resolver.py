@@ -34,6 +34,7 @@ from ..storage.facts import raise_generation, read_judgements, rows_in, value_of
 from ..storage.schema import chunks, curations, mentions, statements
 from ..text.cjk import has_han
 from ..text.common_words import is_common
+from ..text.names import name_key
 from .entity_types import FEWEST, TITLE_WEIGHT, is_namelike, settle_types, title_type
 from .name_forms import initial_links, titled_name_links, translated_part_links, with_persons
 from .name_parsing import NameParts
@@ -214,7 +215,7 @@ def resolve_names(
     clusters.carry_out(link for link in full if not _is_relative(link, profiles, neighbours or {}))
     clusters.carry_out(titled_name_links(profiles, clusters.root))
     clusters.carry_out(initial_links(profiles, clusters.root))
-    clusters.carry_out(translated_part_links(stated, profiles))
+    clusters.carry_out(translated_part_links([*stated, *_bilingual(profiles)], profiles))
     clusters.carry_out(surname_links(stated, profiles, root=clusters.root))
     for _ in range(2):  # 孔明 and 诸葛亮 are two owners of 卧龙 until they are known to be one
         clusters.carry_out(alias_links(stated, profiles, root=clusters.root))
@@ -241,6 +242,13 @@ def resolve_names(
             for key in keys
         )
     return sorted(entities, key=lambda e: e.id), sorted(merges, key=lambda m: m.key)
+
+
+def _bilingual(profiles: Mapping[str, Profile]) -> Iterator[tuple[str, str]]:
+    """Yield the Han spellings of names whose key is in Latin letters, with the key."""
+    for key, profile in profiles.items():
+        if not profile.is_han:
+            yield from ((name_key(s), key) for s in profile.name.surfaces if has_han(s))
 
 
 def _is_beside(link: Link, profiles: Mapping[str, Profile], neighbours: Neighbours) -> bool:
@@ -491,11 +499,15 @@ def best_surface(surfaces: dict[str, int]) -> str:
 
 
 def majority_type(types: Counter[str]) -> str:
-    """Return the majority type; NAME abstains and CONCEPT yields unless far ahead."""
+    """Return the majority type; CONCEPT yields unless far ahead, NAME to all but a few mentions."""
     strong = {kind: n for kind, n in types.items() if kind not in {"NAME", "CONCEPT"} and n > 0}
-    if strong and 2 * sum(strong.values()) >= types["CONCEPT"]:
+    told = sum(strong.values())
+    if strong and 2 * told >= types["CONCEPT"] and _FEW_TOLD * told > types["NAME"]:
         return min(strong, key=lambda kind: (-strong[kind], _type_order(kind)))
     return "CONCEPT" if types["CONCEPT"] > types["NAME"] else "NAME"
+
+
+_FEW_TOLD = 8
 
 
 def _type_order(kind: str) -> tuple[int, str]:

@@ -167,3 +167,19 @@ def test_a_headline_is_no_name_of_a_thing() -> None:
     assert not is_namelike(["What is Debian?"])
     assert not is_namelike(["Sound stays open by eighty-seven votes"])
     assert not is_namelike(["Chapter 10. Debian and the kernel"])
+
+
+def test_a_ship_s_prefix_tells_a_ship() -> None:
+    assert head_type("rv marguerite dunne") == "PRODUCT"
+
+
+def test_initials_and_single_foreign_words_have_no_type_from_a_tagger_alone() -> None:
+    types = {"m.d": Counter(PLACE=3), "布兰诺克": Counter(PERSON=10)}
+    settled = settle_types(types, {}, {"m.d": ["M.D."], "布兰诺克": ["布兰诺克"]})
+    assert settled == {"m.d": Counter(NAME=3), "布兰诺克": Counter(NAME=10)}
+
+
+def test_what_is_said_often_may_be_a_substance() -> None:
+    assert settle_types({"烬藻": Counter(PERSON=8)}, {}, {"烬藻": ["烬藻"]})["烬藻"] == {
+        "CONCEPT": 8
+    }

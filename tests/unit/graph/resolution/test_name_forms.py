@@ -152,3 +152,27 @@ def test_what_longer_names_begin_with_is_one_in_both_languages() -> None:
     )
     apart = entities([*long, name("临澜", "PLACE"), name("linlan", "PERSON")], stated)
     assert ("linlan",) in apart, "a place is no person"
+
+
+def test_a_text_that_calls_one_by_a_usual_given_name_means_the_one_who_has_it() -> None:
+    full = name("bob cratchit", count=5)
+    assert len(entities([full, name("bob", count=48), name("poor bob", count=1)])) == 1
+    assert len(entities([full, name("bob", count=1)])) == 2, "said once it may be anybody"
+    rare = name("joe miller", count=1)
+    assert len(entities([rare, name("joe", count=25)])) == 2, "a joke book's author"
+
+
+def test_a_foreign_name_in_han_is_translated_whatever_a_tagger_says() -> None:
+    trust = Name(
+        key="brannock commons trust",
+        surfaces={"Brannock Commons Trust": 3, "布兰诺克公共信托": 2},
+        types={"ORGANISATION": 5},
+        documents=frozenset({"d"}),
+    )
+    names = [trust, name("brannock", "PLACE", count=9), name("布兰诺克", count=3)]
+    assert entities(names)["brannock", "布兰诺克"] == "PLACE"
+
+
+def test_few_typed_mentions_do_not_decide_for_many_that_have_no_type() -> None:
+    names = [name("vera moss", "NAME", count=40), name("vera moss inc", "PLACE", count=2)]
+    assert set(entities(names).values()) == {"NAME"}
