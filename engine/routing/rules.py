@@ -526,7 +526,8 @@ def concentration_of(passages: Sequence[Passage]) -> float:
         place = each.headings[:1] if is_one_document else each.document_id
         scores[place] += max(each.score, 0.0)
     share = max(scores.values(), default=0.0) / (sum(scores.values()) or 1)
-    return 1.0 - (1.0 - relevance) * (1.0 - _BY_SHARE * max(0.0, 2.0 * share - 1.0))
+    found = 1.0 - (1.0 - relevance) * (1.0 - _BY_SHARE * max(0.0, 2.0 * share - 1.0))
+    return round(found, 4)  # scores are of single precision
 
 
 SURE = 0.85

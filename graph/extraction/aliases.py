@@ -408,6 +408,11 @@ _FURTHER = re.compile(
 )
 """Between two second names: "also known as the Long Pier or simply Pier"."""
 _SPELT = re.compile(r"\bspel(?:t|led)\b", re.IGNORECASE)
+_INSIDE_PHRASE = re.compile(
+    r"\b(?:an?|the)\s+[a-z]+\s+(?:at|in|near|on|off)\s+(?:the\s+)?[*_\"“]*$"
+)
+"""Before a name of which nothing is said: "the cave at Brannock known as the Chapel"."""
+_PHRASE = 40
 _LIKENED = re.compile(r"\bthe\s+[\"“'‘]?$")
 _IN_BRACKETS = re.compile(
     r"""\s*(?:\([^()]{1,60}\)\s*)?[(;]\s*(?:(?P<when>now|then|later|today|originally|formerly|previously|once|initially)
@@ -539,6 +544,10 @@ def _is_alias(text: str, first: Mention, second: Mention) -> bool:
     if _BORN.fullmatch(between):  # "born Paris" in a table of places is no name
         return first.type == second.type == "PERSON"
     if _ENGLISH.fullmatch(between):  # "known as the Venice of the North" says what it is like
+        if _INSIDE_PHRASE.search(text, max(first.start - _PHRASE, 0), first.start) and (
+            between[:1].isspace()
+        ):
+            return False
         is_likened = _LIKENED.search(between) and _OF.match(text, second.end)
         return not (is_likened or (_SPELT.search(between) and _is_surname_of(first, second)))
     if _CHINESE.fullmatch(between):  # of "蒙古褶" a tagger finds 蒙古

@@ -103,7 +103,7 @@ def head_type(key: str) -> str:
     return type_from_words(key) or _HEADS.get(words[-1], "")
 
 
-_SHIPS = frozenset({"rv", "mv", "ss", "hms", "uss", "rms"})
+_SHIPS = frozenset({"rv", "mv", "cs", "ss", "hms", "uss", "rms"})
 _HAN_STUFF = frozenset("藻素菌病症酸")
 """Last characters of living things, substances and diseases."""
 _RANK_WORDS = """

@@ -19,7 +19,8 @@ mrs ms miss madam madame mme lady queen princess duchess aunt sister dame mother
 _NEUTRAL = """
 dr doctor prof professor captain capt colonel col general gen major lieutenant lt sergeant sgt
 reverend rev judge president senator governor chancellor minister commander admiral inspector
-director chairman bishop archbishop pope saint st emperor empress count hon mayor harbourmaster
+director chairman vice premier bishop archbishop pope saint st emperor empress count hon mayor
+harbourmaster
 """
 MALE_TITLES = frozenset(_MALE.split())
 FEMALE_TITLES = frozenset(_FEMALE.split())

@@ -14,8 +14,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from ..extraction.class_nouns import han_type_of
 from ..model import SAME, Judgement, Name
-from ..text.cjk import has_han
+from ..text.cjk import HAN, has_han
 from .name_parsing import NameParts, han_surname, initials_match, initials_of, parts_of, singular
 
 Profiles = Mapping[str, "Profile"]
@@ -130,6 +131,8 @@ def _variant_form(profile: Profile) -> str:
     parts = profile.parts
     if parts.han_title:
         return profile.name.key
+    if profile.is_han and profile.kind in {"", "PLACE"} and _HAN_PLACE.fullmatch(profile.name.key):
+        return profile.name.key[:-1]
     titles_count = not profile.may_be_person and profile.kind != ""
     if len(parts.words) == 1 or titles_count:
         person = "person" if profile.kind == "PERSON" else ""
@@ -140,9 +143,14 @@ def _variant_form(profile: Profile) -> str:
     return parts.plain
 
 
+_HAN_PLACE = re.compile(rf"[{HAN}]{{2,}}[省市县镇村]")
+"""A place with the word of its rank, which texts leave out: 临澜市."""
+
+
 def _adornments(profile: Profile) -> int:
     parts = profile.parts
-    return len(parts.titles) + parts.article + parts.suffix
+    is_ranked = bool(profile.is_han and _HAN_PLACE.fullmatch(profile.name.key))
+    return len(parts.titles) + parts.article + parts.suffix + is_ranked
 
 
 def _variant_reason(profile: Profile, form: str) -> str:
@@ -155,6 +163,8 @@ def _variant_reason(profile: Profile, form: str) -> str:
         return "the same name without its corporate suffix"
     if parts.article:
         return "the same name without its article"
+    if profile.is_han:
+        return "the same place without the word of its rank"
     if parts.plain != form and "|" not in form:
         return "singular and plural of one noun phrase"
     return "the same name spelt with other hyphens, dots or spaces"
@@ -177,6 +187,8 @@ def alias_links(
         ):
             continue
         translated = profiles[name].is_han != profiles[second].is_han
+        if translated and _is_surname_of_body(name, second, profiles):
+            continue
         yield Link(
             key=second,
             other=name,
@@ -185,6 +197,16 @@ def alias_links(
             stated=True,
             any_type=translated or _is_of_person(name, second, profiles),
         )
+
+
+def _is_surname_of_body(one: str, other: str, profiles: Profiles) -> bool:
+    """Check for "奎伦公司" beside "Quillon", which is a person's surname as well."""
+    han, latin = (one, other) if profiles[one].is_han else (other, one)
+    if " " in latin or han_type_of(han) != "ORGANISATION":
+        return False
+    return any(
+        key.endswith(f" {latin}") and profile.may_be_person for key, profile in profiles.items()
+    )
 
 
 def _one_transliterated(names: Collection[str]) -> bool:

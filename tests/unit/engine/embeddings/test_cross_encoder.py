@@ -18,7 +18,7 @@ TEXTS = (
 
 
 def test_a_text_that_answers_has_the_higher_logit() -> None:
-    logits = CrossEncoder().score(QUESTION, TEXTS)
+    logits = CrossEncoder()(QUESTION, TEXTS)
 
     assert logits[0] > 5 > -5 > logits[1]
 
@@ -27,14 +27,14 @@ def test_a_logit_depends_on_its_pair_alone() -> None:
     encoder = CrossEncoder()
 
     assert np.array_equal(
-        encoder.score(QUESTION, TEXTS)[1:], encoder.score(QUESTION, TEXTS[1:])
+        encoder(QUESTION, TEXTS)[1:], encoder(QUESTION, TEXTS[1:])
     )  # fmt: skip
 
 
 def test_a_long_text_is_read_to_the_window() -> None:
     encoder = CrossEncoder(window_tokens=64)
 
-    assert encoder.score(QUESTION, [TEXTS[0] * 20]) == encoder.score(QUESTION, [TEXTS[0] * 40])
+    assert encoder(QUESTION, [TEXTS[0] * 20]) == encoder(QUESTION, [TEXTS[0] * 40])
 
 
 def test_no_reader_is_loaded_where_none_is_wanted() -> None:

@@ -118,3 +118,8 @@ def test_a_place_in_brackets_may_be_where_the_other_is() -> None:
 
 def test_another_spelling_of_a_surname_is_not_that_person_alone() -> None:
     assert not pairs_of("Ada Stewart (or Stuart) dived.", "Ada Stewart", "Stuart", kind="PERSON")
+
+
+def test_what_lies_at_a_place_has_the_second_name() -> None:
+    text = "She entered the cave at Merrow known as the Vault."
+    assert not pairs_of(text, "Merrow", "Vault", kind="PLACE")

@@ -176,3 +176,13 @@ def test_a_foreign_name_in_han_is_translated_whatever_a_tagger_says() -> None:
 def test_few_typed_mentions_do_not_decide_for_many_that_have_no_type() -> None:
     names = [name("vera moss", "NAME", count=40), name("vera moss inc", "PLACE", count=2)]
     assert set(entities(names).values()) == {"NAME"}
+
+
+def test_a_place_is_the_same_without_the_word_of_its_rank() -> None:
+    assert len(entities([name("临澜", "PLACE"), name("临澜市", "PLACE")])) == 1
+    assert len(entities([name("临澜", "PLACE"), name("临澜港", "PLACE")])) == 2, "its harbour"
+
+
+def test_a_company_s_name_in_two_scripts_is_no_person_of_that_surname() -> None:
+    names = [name("verity quillon"), name("quillon"), name("奎伦公司", "ORGANISATION")]
+    assert len(entities(names, (("奎伦公司", "quillon"),))) == 2
