@@ -205,6 +205,14 @@ class Components:
         )
         return other
 
+    def with_retriever(self, retriever: LocalRetriever) -> Components:
+        """Return the same components that answer from what another retriever finds."""
+        other = copy(self)
+        other.retriever = retriever
+        other.local = self.local.reading(retriever)
+        other.router = self.router.between(local=other.local.answer, overview=self.overview.answer)
+        return other
+
     def _build_extraction(self) -> None:
         settings, count = self._settings.graph, self._tokeniser.count
         self._rules = LanguageExtractor(

@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from .errors import SettingsError
+from .shipped import find_profile, shipped_profiles
 from .types import Strategy
 
 ENVIRONMENT_PREFIX = "LOREGRAPH_"
@@ -29,7 +30,7 @@ def load_effective_settings(
     Raises:
         SettingsError: no such file, not YAML, or not a mapping of sections.
     """
-    data = _read_profile(Path(profile)) if profile is not None else {}
+    data = _read_profile(find_profile(profile)) if profile is not None else {}
     for name, value in sorted(environment.items()):
         section, separator, key = name.removeprefix(ENVIRONMENT_PREFIX).partition("__")
         if name.startswith(ENVIRONMENT_PREFIX) and separator:
@@ -55,7 +56,10 @@ def _read_profile(path: Path) -> dict[str, Any]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf8"))
     except FileNotFoundError as error:
-        raise SettingsError(f"no such profile: {str(path)!r}; configs/ holds examples") from error
+        names = ", ".join(shipped_profiles())
+        raise SettingsError(
+            f"no such profile: {str(path)!r}; give a YAML file, or one of {names}"
+        ) from error
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise SettingsError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from functools import partial, wraps
 from pathlib import Path
@@ -22,7 +23,7 @@ from .conversation import parse_history
 from .embeddings.choice import EmbeddingChoice, choose_models, probe_error, skip_probe
 from .enrichment.unanswered import forget_unanswered
 from .entities import EntityEditor
-from .errors import QuestionError, SettingsError
+from .errors import LibraryError, QuestionError, SettingsError
 from .events import Event, Listener, Progress, no_progress, null_listener
 from .graph_explorer import GraphExplorer
 from .llm_components import asks_a_model
@@ -66,10 +67,11 @@ from .types import (
 )
 
 if TYPE_CHECKING:
+    from llama_index.core.base.base_query_engine import BaseQueryEngine
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.chat_engine.types import BaseChatEngine
-    from llama_index.core.llms import LLM
-    from llama_index.core.query_engine import RouterQueryEngine
+    from llama_index.core.llms import LLM, ChatMessage
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
     from llama_index.core.schema import Document
     from llama_index.core.tools import FunctionTool, QueryEngineTool
 
@@ -99,6 +101,9 @@ def accepts_query(method: Callable[P, T]) -> Callable[P, T]:
 
 
 _log = logging.getLogger("loregraph")
+
+
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/")
 
 
 class KnowledgeEngine:
@@ -199,6 +204,8 @@ class KnowledgeEngine:
             LibraryError: no library, not a library, or a newer one.
             ModelUnavailable: a model that settings name is not there.
         """
+        if _ADDRESS.match(str(path)):
+            raise LibraryError(f"library is no folder: {str(path)!r}; give the path of a folder")
         if not isinstance(settings, Settings):
             settings = Settings.load(settings)
         environment: Mapping[str, str] = os.environ
@@ -555,6 +562,8 @@ class KnowledgeEngine:
         filters: Filters,
         namespace: Namespaces,
         history: History,
+        *,
+        queries: QueryPipeline | None = None,
     ) -> Callable[[Listener], Answer]:
         """Answers, and tells how; what is wrong with the question shows when it is called."""
 
@@ -562,7 +571,7 @@ class KnowledgeEngine:
             said, turns = validate_question(question), parse_history(history)
             within, work = document_filter(filters, namespace=namespace), validate_effort(effort)
             self._indexer.ensure_current()
-            return self._queries.answer(
+            return (queries or self._queries).answer(
                 said, mode=mode, effort=work, within=within, turns=turns, on_event=on_event
             )
 
@@ -727,26 +736,129 @@ class KnowledgeEngine:
         """The LlamaIndex vector index of the first model; None where embedding is off."""
         return self._spaces[0].index if self._spaces else None
 
-    def as_query_engine(self) -> RouterQueryEngine:
-        """Return the LlamaIndex router query engine over local and global answers."""
+    def as_query_engine(
+        self,
+        *,
+        similarity_top_k: int | None = None,
+        mode: str = "auto",
+        filters: Filters = None,
+        namespace: Namespaces = None,
+        node_postprocessors: Sequence[BaseNodePostprocessor] = (),
+        streaming: bool = False,
+        **others: object,
+    ) -> BaseQueryEngine:
+        """Return a LlamaIndex query engine; without keywords the router of this library.
+
+        `response.metadata["answer"]` holds the `Answer`; a streamed response has it, and its source
+        nodes, when the stream has ended.
+
+        Args:
+            similarity_top_k: how many passages a local answer reads; None as the settings say.
+            mode: which way questions take: auto, local, global or both.
+            filters: as for `ask`, LlamaIndex's `MetadataFilters` among them.
+            namespace: as for `ask`.
+            node_postprocessors: LlamaIndex's, applied in order to what retrieval found.
+            streaming: whether the response's text comes as it is written.
+            others: LlamaIndex's further keywords; each is refused with what to use instead.
+
+        Raises:
+            QuestionError: a `similarity_top_k` below 1.
+            TypeError: a keyword that has no place here.
+        """
+        from .tools.llamaindex import KnowledgeQueryEngine, refuse_keywords
+
+        refuse_keywords("as_query_engine", others)
         self._indexer.ensure_current()
-        return self._router
+        wants_all = filters is None and namespace is None and mode == "auto" and not streaming
+        if wants_all and similarity_top_k is None and not node_postprocessors:
+            return self._router
+        queries = self._queries
+        if similarity_top_k is not None or node_postprocessors:
+            queries = self._queries.adjusted(
+                lambda parts: parts.with_retriever(
+                    parts.retriever.adjusted(
+                        top_k=similarity_top_k, postprocessors=node_postprocessors
+                    )
+                )
+            )
+        return KnowledgeQueryEngine(
+            lambda question: self._asker(
+                question, mode, None, filters, namespace, (), queries=queries
+            ),
+            streaming=streaming,
+        )
 
     def as_chat_engine(
-        self, *, mode: str = "auto", filters: Filters = None, namespace: Namespaces = None
+        self,
+        *,
+        mode: str = "auto",
+        filters: Filters = None,
+        namespace: Namespaces = None,
+        chat_mode: str = "best",
+        chat_history: Sequence[ChatMessage] = (),
+        **others: object,
     ) -> BaseChatEngine:
-        """Return a LlamaIndex chat engine with a history of its own."""
-        from .tools.llamaindex import KnowledgeChatEngine
+        """Return a LlamaIndex chat engine with a history of its own.
 
-        return KnowledgeChatEngine(self, mode=mode, filters=filters, namespace=namespace)
+        Args:
+            mode: which way questions take: auto, local, global or both.
+            filters: as for `ask`.
+            namespace: as for `ask`.
+            chat_mode: one of LlamaIndex's that condense a follow-up and answer from what is found
+                (best, context, condense_question, condense_plus_context): all mean the same here.
+            chat_history: what was said before, oldest first.
+            others: LlamaIndex's further keywords; each is refused with what to use instead.
+
+        Raises:
+            QuestionError: another `chat_mode`.
+            TypeError: a keyword that has no place here.
+        """
+        from .tools.llamaindex import CHAT_MODES, KnowledgeChatEngine, refuse_keywords
+
+        refuse_keywords("as_chat_engine", others)
+        if chat_mode not in CHAT_MODES:
+            names = ", ".join(sorted(CHAT_MODES))
+            raise QuestionError(
+                f"chat_mode: {chat_mode!r} does not answer from the library; choose {names}, "
+                "or give `tools()` to an agent"
+            )
+        return KnowledgeChatEngine(
+            self, mode=mode, filters=filters, namespace=namespace, chat_history=chat_history
+        )
 
     def as_retriever(
-        self, *, filters: Filters = None, namespace: Namespaces = None
+        self,
+        *,
+        similarity_top_k: int | None = None,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+        node_postprocessors: Sequence[BaseNodePostprocessor] = (),
+        **others: object,
     ) -> LocalRetriever:
-        """Return local hybrid retrieval as a LlamaIndex retriever."""
+        """Return local hybrid retrieval as a LlamaIndex retriever.
+
+        Args:
+            similarity_top_k: how many passages; None as the settings say.
+            filters: as for `ask`.
+            namespace: as for `ask`.
+            node_postprocessors: LlamaIndex's, applied in order to what was found.
+            others: LlamaIndex's further keywords; each is refused with what to use instead.
+
+        Raises:
+            QuestionError: a `similarity_top_k` below 1.
+            TypeError: a keyword that has no place here.
+        """
+        if others:
+            from .tools.llamaindex import refuse_keywords
+
+            refuse_keywords("as_retriever", others)
         self._indexer.ensure_current()
         within = document_filter(filters, namespace=namespace)
-        return self._retriever if within is None else self._retriever.only(within)
+        if within is None and similarity_top_k is None and not node_postprocessors:
+            return self._retriever
+        return self._retriever.adjusted(
+            within=within, top_k=similarity_top_k, postprocessors=node_postprocessors
+        )
 
     def tools(
         self,

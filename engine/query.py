@@ -24,6 +24,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 
 from .answering.global_search.context import Effort
@@ -131,6 +132,15 @@ class QueryPipeline:
                 return search(self._components, listener)
             except EmbeddingUnavailable as error:
                 return search(self._fall_back(error), listener)
+
+    def adjusted(self, adjust: Callable[[Components], Components]) -> QueryPipeline:
+        """Return the same pipeline with adjusted components, and without a cache of answers."""
+        other = copy(self)
+        other._cache = None
+        other._components = adjust(self._components)
+        other._without_vectors = None
+        other._build_without_vectors = lambda: adjust(self._build_without_vectors())
+        return other
 
     def close(self) -> None:
         """Close the cache and telemetry; no question comes any more."""

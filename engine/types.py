@@ -326,7 +326,30 @@ class Answer:
     evidence: float | None = None
     nearest: tuple[NearestPassage, ...] = ()
 
+    def __str__(self) -> str:
+        """Return the answer with its sources, as the command line shows it."""
+        from .answering.plain_text import answer_text
 
+        return answer_text(self)
+
+    def __repr__(self) -> str:
+        """Return the question and the beginning of the answer, on one line."""
+        begun = " ".join(self.text.split())
+        begun = begun if len(begun) <= _SHOWN else f"{begun[: _SHOWN - 1]}…"
+        return (
+            f"Answer(question={self.question!r}, text={begun!r}, mode={self.mode!r}, "
+            f"citations={len(self.citations)}, abstained={self.abstained})"
+        )
+
+    def _repr_markdown_(self) -> str:
+        """Return the answer as a notebook shows it."""
+        from .answering.plain_text import answer_markdown
+
+        return answer_markdown(self)
+
+
+_SHOWN = 80
+"""Characters of a text in its `repr`."""
 History = Sequence[Turn | Answer]
 """Chat history: earlier turns, oldest first."""
 

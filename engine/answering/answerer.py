@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -252,6 +253,12 @@ class LocalAnswerer:
     def search(self, question: str, within: DocumentFilter | None = None) -> SearchResult:
         """Retrieve as an answer does, silently; `from_found` answers from it."""
         return self._search(question, within=within, expander=None, on_event=null_listener)
+
+    def reading(self, retriever: LocalRetriever) -> LocalAnswerer:
+        """Return the same answerer over another retriever of the library."""
+        other = copy(self)
+        other._retriever = retriever
+        return other
 
     def from_found(self, found: SearchResult) -> Callable[..., Answer]:
         """Return `answer` from what `search` found, for the same question and filter."""

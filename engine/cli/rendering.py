@@ -23,6 +23,7 @@ from rich.live import Live
 from rich.text import Text
 
 from ..answering.nearest import nearest_lines
+from ..answering.plain_text import place_of, source_lines
 from ..events import AnswerEvent, Event, PassagesEvent, RouteEvent, StepEvent, TokensEvent
 from ..types import EMPTY, Answer, TraceStep
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from ..storage.library import DocumentRow
     from ..types import (
-        Citation,
         Estimate,
         IngestReport,
         Passage,
@@ -92,7 +92,11 @@ def _quiet(name: str, text: str, width: int) -> Iterator[TraceLine]:
     yield from (TraceLine(line, quiet=True) for line in lines)
 
 
-_CONTROL = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\N{REPLACEMENT CHARACTER}")
+_DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+"""Unseen characters that turn the order of what follows."""
+_CONTROL = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\N{REPLACEMENT CHARACTER}") | {
+    code: f"\\u{code:04x}" for code in _DIRECTIONS
+}
 _CONTROL_BUT_LINES = {code: mark for code, mark in _CONTROL.items() if chr(code) not in "\n\t"}
 
 
@@ -118,6 +122,7 @@ STAGES = {
     "summarise": "Summarising descriptions",
     "ask": "Asking questions",
 }
+_DERIVED = frozenset({"resolve", "link", "cluster", "report"})
 EXCERPT_CHARACTERS = 300
 NOT_UP_TO_DATE = "no: the next add or question sees to it"
 
@@ -148,6 +153,8 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
     def progress(stage: str, done: int, total: int) -> None:
         nonlocal before
         if not tasks:
+            if not total or stage in _DERIVED:
+                return  # nothing was read: what follows from it changes nothing
             bars.start()
         if stage != before and before != "read":  # files are read while others are worked on
             complete(before)
@@ -246,8 +253,8 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
         print_line(line)
     if answer.citations:
         _heading("Sources")
-    for citation in answer.citations:
-        print_line(f"  [{citation.number}] {citation.title} ({_place(citation)})")
+    for line in source_lines(answer):
+        print_line(f"  {line}")
     if unchecked := sum(claim.unchecked for claim in answer.claims):
         print_line((f"{unchecked} of {len(answer.claims)} claim(s) not checked", "yellow"))
     if answer.unchecked:
@@ -265,12 +272,6 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
 def _heading(text: str) -> None:
     print_line("")
     print_line((text, "bold"))
-
-
-def _place(source: Citation | Passage) -> str:
-    page = f", p. {source.page}" if source.page else ""
-    outside = "web: " if source.origin == "web" else ""
-    return f"{outside}{source.document_id}{page}:{source.start}-{source.end}"
 
 
 def _route(answer: Answer) -> str:
@@ -292,7 +293,7 @@ def show_passages(passages: Sequence[Passage], *, explain: bool, as_json: bool) 
     if not passages:
         print_line("nothing found")
     for number, passage in enumerate(passages, 1):
-        title, place = f"{number}. {passage.title}", f" ({_place(passage)})"
+        title, place = f"{number}. {passage.title}", f" ({place_of(passage)})"
         print_line((title, "bold"), place, f"  relevance {passage.relevance:.2f}")
         excerpt = " ".join(passage.text.split())
         cut = "…" if len(excerpt) > EXCERPT_CHARACTERS else ""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import EngineError, SourceError
+from ..shipped import shipped
 from .session import (
     DEFAULT_LIBRARY,
     JsonOption,
@@ -224,21 +225,26 @@ DEMO_QUESTIONS = (
 )
 
 
+def sample_corpus() -> Path:
+    """Return the sample corpus: the repository's, else the one that comes with the package."""
+    return shipped("data/corpus")
+
+
 def demo(
-    corpus: Annotated[Path, typer.Option(help="The documents to index.")] = Path("data/corpus"),
+    corpus: Annotated[
+        Path | None, typer.Option(help="The documents to index; else the sample corpus.")
+    ] = None,
     library: LibraryOption = Path("demo-library"),
     page: Annotated[Path, typer.Option(help="Where the graph page goes.")] = Path("graph.html"),
 ) -> None:
     """Index the sample corpus, ask two questions, draw the graph."""
     from .rendering import show_answer, show_question, show_report
 
-    if not corpus.exists():
-        raise SourceError(
-            f"no sample corpus: {str(corpus)!r}; run the command in the source folder "
-            "of loregraph, or name a folder with --corpus"
-        )
+    folder = corpus or sample_corpus()
+    if not folder.exists():
+        raise SourceError(f"no such folder: {str(folder)!r}; check the path after --corpus")
     with writing(library, None, create=True) as (engine, progress):
-        report = engine.add([corpus], progress=progress)
+        report = engine.add([folder], progress=progress)
     show_report(report, as_json=False, planned=False)
     with reading(library, None) as engine:
         for question in DEMO_QUESTIONS:

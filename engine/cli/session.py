@@ -28,7 +28,7 @@ EFFORTS = ("low", "medium", "high")
 LibraryOption = Annotated[Path, typer.Option("--library", "-l", help="The library's folder.")]
 ProfileOption = Annotated[
     Path | None,
-    typer.Option("--profile", "-p", help="A YAML profile, such as configs/openai.yaml."),
+    typer.Option("--profile", "-p", help="A YAML file, or a shipped profile such as openai."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 IncludeOption = Annotated[

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ..errors import BudgetExceeded, ModelError, SettingsError
 from ..providers.factory import is_loopback_url
+from ..shipped import shipped
 from ..types import Usage
 from .response import ProviderUsage, model_name_of
 from .retry import classify_failure
@@ -147,7 +148,7 @@ def load_prices(path: str | Path = "", *, currency: str = "USD") -> PriceTable:
         SettingsError: no such file, not a table of prices, or in another currency than `currency`
             (a table that names none is taken to be in it).
     """
-    file = Path(path) if path else _shipped_file()
+    file = Path(path) if path else shipped(f"configs/{_SHIPPED}")
     try:
         table = _Table.model_validate(yaml.safe_load(file.read_text(encoding="utf8")) or {})
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
@@ -166,12 +167,6 @@ def load_prices(path: str | Path = "", *, currency: str = "USD") -> PriceTable:
         for name, row in sorted(table.models.items())
     }
     return PriceTable(prices=prices, own=bool(path))
-
-
-def _shipped_file() -> Path:
-    package = Path(__file__).parents[1]
-    installed = package / "configs" / _SHIPPED
-    return installed if installed.is_file() else package.parent / "configs" / _SHIPPED
 
 
 def price_of(llm: LLM, table: PriceTable) -> Price | None:

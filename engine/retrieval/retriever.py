@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -25,7 +26,7 @@ from sqlalchemy import Connection
 from ..config import RetrieveSettings
 from ..errors import QuestionError
 from ..events import Listener, null_listener
-from ..observability import retrieval_span
+from ..observability import node_of, retrieval_span
 from ..storage.bm25_index import KeywordRetriever
 from ..storage.files import load_snapshot
 from ..storage.graph_api import (
@@ -69,6 +70,9 @@ from .second_look import (
     relations_asked,
     second_look,
 )
+
+if TYPE_CHECKING:
+    from llama_index.core.postprocessor.types import BaseNodePostprocessor
 
 DENSE_LISTS = ("dense", "multilingual")
 """Names of the lists of the first and the second vector space."""
@@ -260,13 +264,38 @@ class LocalRetriever(BaseRetriever):
         }
         self._expander = expander
         self._judge = judge
+        self._postprocessors: tuple[BaseNodePostprocessor, ...] = ()
         self._views = FilteredViewCache(library, half_life_days=settings.half_life_days)
         super().__init__(callback_manager=CallbackManager([]))
 
     def only(self, within: DocumentFilter | None) -> LocalRetriever:
         """Return the same retriever restricted to some documents."""
+        return self.adjusted(within=within)
+
+    def adjusted(
+        self,
+        *,
+        within: DocumentFilter | None = None,
+        top_k: int | None = None,
+        postprocessors: Sequence[BaseNodePostprocessor] = (),
+    ) -> LocalRetriever:
+        """Return the same retriever restricted to some documents, with other last steps.
+
+        Args:
+            within: which documents it sees; None leaves that to each search.
+            top_k: how many passages it returns; None as the settings say.
+            postprocessors: LlamaIndex's, in order, on what was found: they leave out and reorder.
+
+        Raises:
+            QuestionError: a `top_k` below 1.
+        """
+        if top_k is not None and top_k < 1:
+            raise QuestionError(f"top_k: {top_k} is too small; give 1 or more")
         other = copy(self)
         other._within = within
+        other._postprocessors = tuple(postprocessors)
+        if top_k is not None:
+            other._settings = self._settings.model_copy(update={"top_k": top_k})
         return other
 
     def search(
@@ -331,9 +360,19 @@ class LocalRetriever(BaseRetriever):
             )
             failed = sum(line.startswith(ORDER_KEPT) for line in told)
             steps.record("rerank", "; ".join(told), preview_top_passages(passages), failed=failed)
-        return SearchResult(
-            [each for each in passages if each.relevance >= min_relevance], steps.steps
-        )
+        passages = [each for each in passages if each.relevance >= min_relevance]
+        if self._postprocessors:
+            passages = self._postprocessed(question, passages)
+            steps.record("postprocess", f"{len(passages)} left", preview_top_passages(passages))
+        return SearchResult(passages, steps.steps)
+
+    def _postprocessed(self, question: str, passages: Sequence[Passage]) -> list[Passage]:
+        """Return what LlamaIndex's node postprocessors leave, in their order."""
+        known = {passage.chunk_id: passage for passage in passages}
+        nodes = [node_of(passage) for passage in passages]
+        for each in self._postprocessors:
+            nodes = each.postprocess_nodes(nodes, query_str=question)
+        return [known[node.node_id] for node in nodes if node.node_id in known]
 
     def _searches(
         self,

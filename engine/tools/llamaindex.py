@@ -5,21 +5,30 @@ Each message is a question to the library; earlier turns help to understand it a
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from llama_index.core.base.base_query_engine import BaseQueryEngine
 from llama_index.core.base.llms.types import ChatMessage, ChatResponse, MessageRole
+from llama_index.core.base.response.schema import (
+    RESPONSE_TYPE,
+    AsyncStreamingResponse,
+    StreamingResponse,
+)
+from llama_index.core.callbacks import CallbackManager
 from llama_index.core.chat_engine.types import (
     AgentChatResponse,
     BaseChatEngine,
     StreamingAgentChatResponse,
 )
+from llama_index.core.prompts.mixin import PromptMixinType
+from llama_index.core.schema import QueryBundle
 
-from ..concurrency import run_in_thread
+from ..concurrency import astream_from_thread, run_in_thread, stream_from_thread
 from ..conversation import pair_messages
-from ..events import AnswerEvent, Event, TokensEvent
-from ..observability import node_of
+from ..events import AnswerEvent, Event, Listener, TokensEvent, null_listener
+from ..observability import node_of, response_of
 from ..routing.router import ANSWER_KEY
 from ..types import Answer, Turn
 from .definitions import TOOLS, Tool
@@ -32,6 +41,98 @@ if TYPE_CHECKING:
     from ..storage.schema import Filters, Namespaces
 
 
+class KnowledgeQueryEngine(BaseQueryEngine):
+    """A LlamaIndex query engine around a way to answer.
+
+    Args:
+        asker: gives, for a question, a function that answers and tells a listener how.
+        streaming: whether responses are `StreamingResponse`s.
+    """
+
+    def __init__(
+        self, asker: Callable[[str], Callable[[Listener], Answer]], *, streaming: bool = False
+    ) -> None:
+        self._asker = asker
+        self._streaming = streaming
+        super().__init__(callback_manager=CallbackManager([]))
+
+    def _get_prompt_modules(self) -> PromptMixinType:
+        return {}
+
+    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        asked = self._asker(query_bundle.query_str)
+        if not self._streaming:
+            answer = asked(null_listener)
+            return response_of(answer, {ANSWER_KEY: answer})
+
+        def pieces() -> Generator[str]:
+            for event in stream_from_thread(asked):
+                match event:
+                    case TokensEvent(text=text):
+                        yield text
+                    case AnswerEvent(answer=answer):
+                        _complete(response, answer)
+
+        response = StreamingResponse(response_gen=pieces(), metadata={})
+        return response
+
+    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
+        asked = self._asker(query_bundle.query_str)
+        if not self._streaming:
+            answer = await run_in_thread(lambda: asked(null_listener))
+            return response_of(answer, {ANSWER_KEY: answer})
+
+        async def pieces() -> AsyncGenerator[str]:
+            async for event in astream_from_thread(asked):
+                match event:
+                    case TokensEvent(text=text):
+                        yield text
+                    case AnswerEvent(answer=answer):
+                        _complete(response, answer)
+
+        response = AsyncStreamingResponse(response_gen=pieces(), metadata={})
+        return response
+
+
+def _complete(response: StreamingResponse | AsyncStreamingResponse, answer: Answer) -> None:
+    """Add to a streamed response what is known at its end: sources and the `Answer`."""
+    response.source_nodes = [node_of(passage) for passage in answer.passages]
+    response.metadata = {ANSWER_KEY: answer}
+
+
+REFUSED = {
+    "llm": "open the library with it: KnowledgeEngine.open(path, llm=llm)",
+    "embed_model": "open the library with it: KnowledgeEngine.open(path, embed_model=model)",
+    "response_mode": "for LlamaIndex's synthesisers use "
+    "RetrieverQueryEngine.from_args(engine.as_retriever(), llm=llm, response_mode=…)",
+    "response_synthesizer": "use "
+    "RetrieverQueryEngine.from_args(engine.as_retriever(), response_synthesizer=…)",
+    "text_qa_template": "use "
+    "RetrieverQueryEngine.from_args(engine.as_retriever(), llm=llm, text_qa_template=…)",
+    "vector_store_query_mode": "retrieval is always hybrid; leave it out",
+    "alpha": "retrieval is always hybrid and weighs its lists itself; leave it out",
+    "verbose": "the trace of every answer says how it was found; leave it out",
+    "chat_mode": "every message is a question to the library, understood from the messages "
+    "before; leave it out",
+    "memory": "the chat engine keeps its history itself; pass chat_history to chat()",
+    "system_prompt": "name a profile with prompts of your own; leave it out",
+}
+"""Keywords of LlamaIndex's indexes that have no place here, and what to use instead."""
+CHAT_MODES = frozenset({"best", "context", "condense_question", "condense_plus_context"})
+"""LlamaIndex's chat modes that mean what the chat engine does."""
+
+
+def refuse_keywords(method: str, given: Mapping[str, object]) -> None:
+    """Refuse keywords that a method does not take, with what to use instead.
+
+    Raises:
+        TypeError: any is given.
+    """
+    for name in sorted(given):
+        instead = REFUSED.get(name, "no such keyword; see its docstring")
+        raise TypeError(f"{method}({name}=…): {instead}")
+
+
 class KnowledgeChatEngine(BaseChatEngine):
     """One conversation, kept in memory; not to be shared by threads.
 
@@ -40,6 +141,7 @@ class KnowledgeChatEngine(BaseChatEngine):
         mode: which way questions take.
         filters: as for `KnowledgeEngine.ask`.
         namespace: as for `KnowledgeEngine.ask`.
+        chat_history: what was said before, oldest first.
     """
 
     def __init__(
@@ -49,10 +151,11 @@ class KnowledgeChatEngine(BaseChatEngine):
         mode: str = "auto",
         filters: Filters = None,
         namespace: Namespaces = None,
+        chat_history: Sequence[ChatMessage] = (),
     ) -> None:
         self._engine = engine
         self._options: dict[str, Any] = {"mode": mode, "filters": filters, "namespace": namespace}
-        self._said: list[ChatMessage] = []
+        self._said: list[ChatMessage] = list(chat_history)
 
     def reset(self) -> None:
         """Forget what was said."""
