@@ -108,6 +108,8 @@ class QueryPipeline:
             for event in closing_events(answer):
                 listener(event)
             answered(answer)
+        for step in answer.trace:
+            _log.info("%s: %s (%.0f ms)", step.stage, step.detail, 1000 * step.seconds)
         return answer
 
     def retrieve(

@@ -15,6 +15,7 @@ import typer
 
 from ..errors import EngineError
 from . import graph, server
+from .chat import HistoryOption, chat, read_turns, turn_of, write_turns
 from .evaluate import eval_app
 from .graph import entities_app
 from .models import models_app
@@ -39,6 +40,7 @@ from .session import (
     effort_of,
     exit_code,
     finish,
+    level_of,
     library_or_none,
     metadata_of,
     mode_of,
@@ -47,6 +49,7 @@ from .session import (
     reading,
     settings_of,
     show,
+    start_logging,
     writing,
 )
 
@@ -81,12 +84,28 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def root(
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback ends the program
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Log what is done, on standard error.")
+    ] = False,
+    log_file: Annotated[
+        Path | None, typer.Option("--log-file", help="Append the log to this file.")
+    ] = None,
+    log_level: Annotated[
+        str,
+        typer.Option(
+            metavar="<level>",
+            help="debug, info, warning or error.",
+            callback=level_of,
+        ),
+    ] = "",
 ) -> None:
     """Documents in, cited answers out: with no key and no network."""
+    if verbose or log_file or log_level:
+        start_logging(log_level or "info", log_file, to_terminal=verbose or log_file is None)
 
 
 @app.command()
@@ -235,26 +254,32 @@ def ask(
         ),
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how it was found.")] = False,
+    history: HistoryOption = None,
     filters: FiltersOption = None,
     namespace: WithinOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Ask a question; the answer names its sources."""
+    """Ask a question; the answer names its sources.
+
+    With --history the question is understood from the conversation in a file, and added to it.
+    """
     from .rendering import render_stream, show_answer, stderr_is_tty
 
-    text = " ".join(question)
+    turns = read_turns(history) if history else []
     with reading(library, profile) as engine:
-        if json_output or not stderr_is_tty():
-            answer = engine.ask(
-                text, mode=mode, effort=effort, filters=filters, namespace=namespace
-            )
-        else:
-            told = engine.stream(
-                text, mode=mode, effort=effort, filters=filters, namespace=namespace
-            )
-            answer = render_stream(told)
+        events = engine.stream(
+            " ".join(question),
+            mode=mode,
+            effort=effort,
+            filters=filters,
+            namespace=namespace,
+            history=turns,
+        )
+        answer = render_stream(events, visible=stderr_is_tty() and not json_output)
+    if history:
+        write_turns(history, [*turns, turn_of(answer)])
     show_answer(answer, explain=explain, as_json=json_output)
 
 
@@ -422,6 +447,7 @@ def config_show(profile: ProfileOption = None) -> None:
     typer.echo(yaml.safe_dump(values, sort_keys=False), nl=False)
 
 
+app.command("chat")(chat)
 app.command("serve")(server.serve)
 app.command("mcp")(server.mcp)
 app.command("demo")(demo)

@@ -246,6 +246,19 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
     if as_json:
         print_json(answer)
         return
+    show_reply(answer)
+    print_line((_route(answer), "dim"))
+    if answer.usage.calls:
+        print_line((usage_line(answer.usage), "dim"))
+    if explain:
+        _show_trace(answer)
+        if answer.passages:
+            _heading("Passages")
+            show_passages(answer.passages, explain=True, as_json=False)
+
+
+def show_reply(answer: Answer) -> None:
+    """Print the answer, what is nearest where there is none, its sources, and what to doubt."""
     if answer.short is not None and answer.short.is_confident:
         print_line((answer.short.text, "bold"), (f"  ({answer.short.confidence:.0%} sure)", "dim"))
     print_line(answer.text, lines=True)
@@ -259,14 +272,6 @@ def show_answer(answer: Answer, *, explain: bool, as_json: bool) -> None:
         print_line((f"{unchecked} of {len(answer.claims)} claim(s) not checked", "yellow"))
     if answer.unchecked:
         print_line((f"not checked as asked for: {answer.unchecked}", "yellow"))
-    print_line((_route(answer), "dim"))
-    if answer.usage.calls:
-        print_line((usage_line(answer.usage), "dim"))
-    if explain:
-        _show_trace(answer)
-        if answer.passages:
-            _heading("Passages")
-            show_passages(answer.passages, explain=True, as_json=False)
 
 
 def _heading(text: str) -> None:
@@ -544,12 +549,14 @@ def stderr_is_tty() -> bool:
     return Console(stderr=True).is_terminal
 
 
-def render_stream(events: Generator[Event], console: Console | None = None) -> Answer:
-    """Return the final answer of a stream, displayed as it arrives.
+def render_stream(
+    events: Generator[Event], console: Console | None = None, *, visible: bool = True
+) -> Answer:
+    """Return the final answer of a stream, displayed as it arrives where that is `visible`.
 
     Where this is interrupted the work behind the stream is given up.
     """
-    console = console or Console(stderr=True)
+    console = console or Console(stderr=True, quiet=not visible)
     picture = _Picture(console.width)
     with (
         closing(events),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LIBRARY = Path("library")
 MODES = ("auto", "local", "global", "both")
+LEVELS = ("debug", "info", "warning", "error")
 EFFORTS = ("low", "medium", "high")
 LibraryOption = Annotated[Path, typer.Option("--library", "-l", help="The library's folder.")]
 ProfileOption = Annotated[
@@ -103,6 +104,35 @@ def effort_of(given: str | None) -> str | None:
     return given
 
 
+def level_of(given: str) -> str:
+    """Validate the log level; empty leaves logging as it is."""
+    if given and given not in LEVELS:
+        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, LEVELS))}.")
+    return given
+
+
+def start_logging(level: str, file: Path | None, *, to_terminal: bool) -> None:
+    """Log what the product does, to a file, to standard error, or both."""
+    logger = logging.getLogger("loregraph")
+    logger.setLevel(level.upper())
+    handlers: list[logging.Handler] = [logging.StreamHandler()] if to_terminal else []
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handlers.append(logging.FileHandler(file, encoding="utf8"))
+    for handler in handlers:
+        handler.setFormatter(_OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logger.addHandler(handler)
+
+
+class _OneLine(logging.Formatter):
+    """Formatter whose messages hold no control character; a traceback keeps its lines."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
+        from .rendering import safe_text
+
+        return safe_text(super().formatMessage(record))
+
+
 class _WholeHelp(TyperGroup):
     """Help formatter that wraps a command's line instead of truncating it."""
 
@@ -119,7 +149,7 @@ def command_group(name: str | None = None) -> typer.Typer:
         name=name,
         cls=_WholeHelp,
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=name is not None,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
