@@ -5,9 +5,11 @@
 
 Rows are in the order of weight, and entities, communities and documents are named by their row, so
 equal graphs give equal pages. Texts lie in blocks: a page of 50,000 entities cannot hold every
-sentence unpacked. Of pyvis only vis-network is used; what draws with it (`page/drawing/`) are modules
-that a web server can serve as they are (`drawing_scripts`) and that are joined here. Document text reaches the page as JSON and is shown as text, never as HTML. A content security policy forbids
-every request and every script but the page's own, by their hashes. The page's files are in `page/`.
+sentence unpacked. Of pyvis only vis-network is used; what draws with it (`page/drawing/`) are
+modules that a web server can serve as they are (`drawing_scripts`) and that are joined here.
+Document text reaches the page as JSON and is shown as text, never as HTML. A content security
+policy forbids every request and every script but the page's own, by their hashes. The page's files
+are in `page/`.
 """
 
 from __future__ import annotations

@@ -120,7 +120,7 @@ function drawBubbleText(view, context, item, at) {
   return true;
 }
 // A caption below or above its item, where there is room for it; null where there is none.
-function captionOf(view, context, item, taken, { least, strong }) {
+function captionOf(view, context, item, taken, { least, strong, must = false }) {
   const scale = view.network.getScale();
   const wanted = item.kind === "entity" ? (8 + item.radius * 0.5) * Math.sqrt(scale) : 10.5;
   const size = Math.min(Math.max(wanted, least), 18) / scale;
@@ -132,7 +132,9 @@ function captionOf(view, context, item, taken, { least, strong }) {
   for (const top of [item.y + away, item.y - away - size]) {
     const box = [item.x - half, top, item.x + half, top + size];
     if (view.scene.items.some((other) => other !== item && other.kind !== "entity" && isOver(other, box))) continue;
-    if (place(taken, [box])) return { font, text, x: item.x, y: top, bottom: top + size, colour: item.kind === "entity" ? view.theme.ink : view.theme.soft };
+    const fits = place(taken, [box]);
+    if (!fits && must) taken.push(box);
+    if (fits || must) return { font, text, x: item.x, y: top, bottom: top + size, colour: item.kind === "entity" ? view.theme.ink : view.theme.soft };
   }
   return null;
 }
@@ -228,7 +230,7 @@ function focusOf(view, context, taken) {
   for (const line of lines) around.add(line.from).add(line.to);
   const order = [...around].sort((a, b) => (b === view.chosen) - (a === view.chosen) || a - b);
   for (const at of order) occupy(taken, items[at]);
-  const captions = order.map((at) => captionOf(view, context, items[at], taken, { least: 12, strong: at === view.chosen }));
+  const captions = order.map((at) => captionOf(view, context, items[at], taken, { least: 12, strong: at === view.chosen, must: at === view.chosen }));
   const captionAt = new Map(order.map((at, turn) => [at, captions[turn]]));
   return { lines, order, captions, names: namesOf(view, context, lines, taken, captionAt) };
 }
