@@ -288,7 +288,8 @@ def test_the_same_graph_is_drawn_the_same_way(tab: Tab) -> None:
         const items = Array.from({ length: 30 }, (_, n) => ({ kind: "entity", id: n, radius: 8 }));
         const links = items.slice(1).map((item, n) => [n >> 1, item.id, 1]);
         const groups = items.map((_, n) => n % 3 - 1);
-        entitiesPacked(items, groups, links, { aspect: 1.4, titleOf: String, colourOf: () => "#000" });
+        const colourOf = () => "#000";
+        entitiesPacked(items, groups, links, { aspect: 1.4, titleOf: String, colourOf });
         return items.map(({ id, x, y }) => [id, x, y]);
     }"""
     first, second = page.evaluate(drawn), page.evaluate(drawn)
