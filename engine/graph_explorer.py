@@ -23,6 +23,7 @@ from .storage.graph_api import (
     OCCURS_WITH,
     CommunityDetail,
     CommunityList,
+    CommunityName,
     EntityDetail,
     EntityList,
     EntityPath,
@@ -160,8 +161,17 @@ class GraphExplorer:
         """
         limit, evidences = _checked(limit, evidences)
         with self._looking(filters, namespace) as look:
+            seen = look.communities
+
+            def community_of(number: int) -> CommunityName | None:
+                return next(iter(seen.names_of(seen.of_entity.get(number, ())[:1])), None)
+
             return look.explorer.neighbourhood(
-                name, hops=_checked_hops(hops), limit=limit, evidences=evidences
+                name,
+                hops=_checked_hops(hops),
+                limit=limit,
+                evidences=evidences,
+                community_of=community_of,
             )
 
     def paths(

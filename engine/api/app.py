@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..config import Settings
 from ..engine import KnowledgeEngine
+from ..storage.graph_api import drawing_scripts
 from . import errors
 from .auth import AuthMiddleware
 from .errors import Problem
@@ -70,6 +72,20 @@ async def icon() -> Response:
     if (STATIC / "icon.svg").is_file():
         return RedirectResponse("/static/icon.svg")
     return Response(status_code=204)
+
+
+@cache
+def _drawing() -> dict[str, str]:
+    return drawing_scripts()
+
+
+@router.get("/static/drawing/{name}")
+async def drawing(name: str) -> Response:
+    """Return a script of what draws graphs, the same as in the graph page."""
+    script = _drawing().get(name)
+    if script is None:
+        raise Problem(404, "not-found", "no such script")
+    return Response(script, media_type="text/javascript", headers=_HEADERS)
 
 
 def install_web_page(app: FastAPI) -> None:

@@ -34,6 +34,7 @@ from graph.explore.explorer import Explorer
 from graph.explore.results import (
     CommunityDetail,
     CommunityList,
+    CommunityName,
     EntityDetail,
     EntityList,
     EntityPath,
@@ -44,7 +45,7 @@ from graph.explore.results import (
     SourceQuote,
 )
 from graph.explore.visible_graph import VisibleGraph, read_seen
-from graph.export.html import to_html
+from graph.export.html import drawing_scripts, to_html
 from graph.export.image import draw_picture, to_png, to_svg
 from graph.export.subgraph import (
     Quote,
@@ -189,6 +190,7 @@ __all__ = [
     "Community",
     "CommunityDetail",
     "CommunityList",
+    "CommunityName",
     "CommunityTree",
     "Correction",
     "Database",
@@ -264,6 +266,7 @@ __all__ = [
     "derived_stamp",
     "document_splitter",
     "draw_picture",
+    "drawing_scripts",
     "export_in",
     "extract_pack",
     "extractions_by_text",

@@ -5,7 +5,7 @@ Read only, over a `VisibleGraph`, which decides what may be seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 
@@ -130,7 +130,15 @@ class Explorer:
             communities=tuple(communities),
         )
 
-    def neighbourhood(self, name: str, *, hops: int, limit: int, evidences: int) -> Neighbourhood:
+    def neighbourhood(
+        self,
+        name: str,
+        *,
+        hops: int,
+        limit: int,
+        evidences: int,
+        community_of: Callable[[int], CommunityName | None],
+    ) -> Neighbourhood:
         """Return the neighbourhood of an entity, at most `limit` nodes."""
         graph, start = self._seen.adjacency, self.number(name)
         found = neighbourhood_hops(graph, start, hops=hops, limit=limit)
@@ -138,7 +146,7 @@ class Explorer:
         rows = inside[: EDGES_PER_NODE * limit]
         return Neighbourhood(
             entity=self._seen.entities[start].id,
-            nodes=tuple(self._neighbour(node, hop) for node, hop in found),
+            nodes=tuple(self._neighbour(node, hop, community_of(node)) for node, hop in found),
             edges=self._relations(rows, evidences=evidences),
         )
 
@@ -270,7 +278,7 @@ class Explorer:
             aliases=entity.aliases,
         )
 
-    def _neighbour(self, number: int, hops: int) -> Neighbour:
+    def _neighbour(self, number: int, hops: int, community: CommunityName | None) -> Neighbour:
         listed = self.entity_at(number)
         return Neighbour(
             id=listed.id,
@@ -280,6 +288,7 @@ class Explorer:
             document_count=listed.document_count,
             weight=listed.weight,
             hops=hops,
+            community=community,
         )
 
     @cached_property

@@ -109,7 +109,7 @@ class EntityDetail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbour:
-    """An entity near another, `hops` relations away."""
+    """An entity near another, `hops` relations away; `community` is its coarsest, if any."""
 
     id: str
     name: str
@@ -118,6 +118,7 @@ class Neighbour:
     document_count: int
     weight: float
     hops: int
+    community: CommunityName | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,15 @@
-"""Graph page: one offline HTML file, drawn by pyvis (vis-network).
+"""Graph page: one offline HTML file, drawn on the canvas of pyvis (vis-network).
 
     part ─→ first look (bubbles, totals; JSON) ─→ drawn at once
           └ columns, texts (JSON, deflate, base64) ─→ unpacked when they are needed
 
 Rows are in the order of weight, and entities, communities and documents are named by their row, so
 equal graphs give equal pages. Texts lie in blocks: a page of 50,000 entities cannot hold every
-sentence unpacked. Of pyvis' page only the inlined library and the drawing script are used; document
-text reaches the page as JSON and is shown as text, never as HTML. A content security policy forbids
-every request and every script but the page's own, by their hashes. The page's files are in `page/`.
+sentence unpacked. Of pyvis only vis-network is used; what draws with it (`page/drawing/`) are
+modules that a web server can serve as they are (`drawing_scripts`) and that are joined here.
+Document text reaches the page as JSON and is shown as text, never as HTML. A content security
+policy forbids every request and every script but the page's own, by their hashes. The page's files
+are in `page/`.
 """
 
 from __future__ import annotations
@@ -426,8 +428,6 @@ def _first(
         "answer": part.answer,
         "quotes": [[one.number, one.title, readable_text(one.text)] for one in part.quotes],
         "is_flat": len(rows.entities) <= flat or not look.bubbles,
-        "palette": list(PALETTE),
-        "alone_colour": ALONE,
         "bubbles": [
             {
                 "community": rows.community[bubble.community.id],
@@ -464,11 +464,16 @@ def _ragged(name: str, lists: Sequence[Sequence[int]]) -> Table:
     }
 
 
-SCRIPTS = ("words", "tables", "pack", "scenes", "stage", "panel", "finder", "start")
-"""The page's own script is these files of `page/`, in this order, in one scope."""
+DRAWING = ("pack", "paint", "drawing")
+"""The modules of `page/drawing/`, each after those that it imports."""
+
+SCRIPTS = ("words", "tables", "scenes", "panel", "finder", "start")
+"""The page's own script is the drawing and these files of `page/`, in this order, in one scope."""
 
 MAX_NODES = 50_000
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
+_IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=\w)", re.MULTILINE)
 
 
 def to_html(
@@ -488,76 +493,41 @@ def to_html(
         raise GraphInputError(f"max_nodes must be at least 1, not {max_nodes!r}")
     part = graph if isinstance(graph, Subgraph) else Subgraph(export=graph)
     tables = page_tables(part, title=title, max_nodes=max_nodes)
-    library, drawing = _pyvis_scripts(*_first_drawing(tables))
-    return _page(title, tables=tables, library=library, drawing=drawing)
+    return _page(title, tables=tables)
 
 
-def _first_drawing(
-    tables: PageTables,
-) -> tuple[list[Mapping[str, object]], list[Mapping[str, object]]]:
-    """Build the bubbles for pyvis; labels are drawn by the page."""
-    bubbles, links = tables.first["bubbles"], tables.first["links"]
-    if not isinstance(bubbles, list) or not isinstance(links, list) or tables.first["is_flat"]:
-        return [], []
-    nodes: list[Mapping[str, object]] = [
-        {
-            "id": number,
-            "x": bubble["x"],
-            "y": bubble["y"],
-            "size": bubble["radius"],
-            "color": bubble["colour"],
-        }
-        for number, bubble in enumerate(bubbles)
-    ]
-    edges: list[Mapping[str, object]] = [
-        {"id": number, "from": a, "to": b, "color": {"color": ALONE, "opacity": 0.3}}
-        for number, (a, b, _) in enumerate(links)
-    ]
-    return nodes, edges
+def drawing_scripts() -> dict[str, str]:
+    """Return what draws a graph in a browser: JavaScript modules by file name.
 
+    `drawing.js` exports the class `Drawing`; it needs `vis-network.js` to have been loaded.
 
-def _options() -> dict[str, object]:
-    return {
-        "physics": {"enabled": False},
-        "layout": {"improvedLayout": False, "randomSeed": 1},
-        "interaction": {
-            "hover": False,
-            "hideEdgesOnDrag": False,
-            "hideEdgesOnZoom": False,
-            "multiselect": False,
-            "selectable": False,
-            "dragNodes": False,
-        },
-        "nodes": {"shape": "dot", "borderWidth": 1.5},
-        "edges": {"smooth": False},
-    }
-
-
-def _pyvis_scripts(
-    nodes: Sequence[Mapping[str, object]], edges: Sequence[Mapping[str, object]]
-) -> tuple[str, str]:
-    """Extract vis-network and the drawing script from pyvis's page.
-
-    Nodes and edges are filled in directly, since `add_edge` compares with every edge before it.
+    Raises:
+        GraphError: the installed pyvis writes pages that this module does not understand.
     """
+    folder = resources.files(__package__) / "page" / "drawing"
+    modules = {f"{name}.js": (folder / f"{name}.js").read_text(encoding="utf8") for name in DRAWING}
+    palette = f"export const PALETTE = {json.dumps(PALETTE)}, ALONE = {json.dumps(ALONE)};\n"
+    return {"vis-network.js": _vis_network(), "palette.js": palette} | modules
+
+
+def _vis_network() -> str:
+    """Extract vis-network from pyvis's page."""
     from pyvis.network import Network
 
-    network = Network(cdn_resources="in_line")
-    network.nodes, network.edges = list(nodes), list(edges)
-    network.options = _options()
-    scripts = _SCRIPT.findall(network.generate_html())
-    libraries = [script for script in scripts if "@version" in script and "vis-network" in script]
-    drawings = [script for script in scripts if "function drawGraph()" in script]
-    if len(libraries) != 1 or len(drawings) != 1:
+    page = Network(cdn_resources="in_line").generate_html()
+    found = [one for one in _SCRIPT.findall(page) if "@version" in one and "vis-network" in one]
+    if len(found) != 1:
         raise GraphError("the installed pyvis writes pages of an unknown form; install pyvis 0.3.2")
-    return libraries[0], drawings[0]
+    return str(found[0])
 
 
-def _page(title: str, *, tables: PageTables, library: str, drawing: str) -> str:
+def _page(title: str, *, tables: PageTables) -> str:
     files = resources.files(__package__) / "page"
-    own = "\n".join((files / f"{name}.js").read_text(encoding="utf8") for name in SCRIPTS)
-    script = f'"use strict";\n(() => {{\n{own}\n}})();'
-    scripts = {"LIBRARY": library, "DRAWING": drawing, "SCRIPT": script}
+    library, *modules = drawing_scripts().values()
+    own = [_EXPORT.sub("", _IMPORT.sub("", module)) for module in modules]
+    own += [(files / f"{name}.js").read_text(encoding="utf8") for name in SCRIPTS]
+    script = '"use strict";\n(() => {{\n{}\n}})();'.format("\n".join(own))
+    scripts = {"LIBRARY": library, "SCRIPT": script}
     scripts = {name: text.replace("\r\n", "\n") for name, text in scripts.items()}
     blocks = {"columns": tables.columns} | {
         f"texts-{number}": block for number, block in enumerate(tables.texts)

@@ -15,6 +15,8 @@ import pytest
 from api_server import ApiServer
 from web_browser import Tab
 
+from graph.export.html import drawing_scripts
+
 CORPUS = Path(__file__).parents[2] / "data" / "corpus"
 FILES = (
     "projects/lantern-cable.md",
@@ -179,19 +181,42 @@ def test_a_name_is_found_and_its_surroundings_are_drawn_and_walked_by_keyboard(t
     page.get_by_role("searchbox", name="Find a name").fill("gannet")
     page.locator(".name-list").get_by_role("link", name="Gannet Head", exact=False).first.click()
     page.get_by_role("heading", name="Gannet Head", exact=True).wait_for()
-    focus = page.locator(".drawing .dot.focus")
-    focus.wait_for()
-    page.locator(".drawing .dot").nth(3).wait_for()
-    page.locator(".drawing .line").nth(2).wait_for(state="attached")
-    focus.focus()
+    page.locator(".drawn[data-drawn]").wait_for()
+    assert page.evaluate("graphDrawing.chosen()") == "Gannet Head"
+    assert len(page.evaluate("graphDrawing.items()")) > 3
+    page.locator(".drawing").focus()
     for key in ("ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight"):
         page.keyboard.press(key)
-    at = page.evaluate("document.activeElement.getAttribute('aria-label')")
-    name = at.split(",")[0]
+    name = page.evaluate("graphDrawing.chosen()")
+    assert name in page.locator(".drawn .unseen").inner_text(), "said to whoever does not see it"
     page.keyboard.press("Enter")
     page.locator(".entity h2", has_text=name).wait_for()
     page.go_back()
     page.get_by_role("heading", name="Gannet Head", exact=True).wait_for()
+
+
+def test_the_drawing_is_coloured_by_type_or_community_and_pressed_to_go_on(tab: Tab) -> None:
+    page = tab.open("#/graph")
+    page.locator(".drawn[data-drawn]").wait_for()
+    by_type = [item["colour"] for item in page.evaluate("graphDrawing.items()")]
+    assert page.locator(".drawn .legend li").count() >= len(set(by_type)) - 1
+    page.get_by_role("button", name="Colours: types").click()
+    page.get_by_role("button", name="Colours: communities").wait_for()
+    assert page.locator(".drawn .legend").is_hidden()
+    items = page.evaluate("graphDrawing.items()")
+    assert [item["colour"] for item in items] != by_type
+    other = next(item for item in items if item["title"] != page.evaluate("graphDrawing.chosen()"))
+    page.mouse.click(other["x"], other["y"])
+    page.locator(".entity h2", has_text=other["title"]).wait_for()
+
+
+def test_both_graphs_are_drawn_by_the_same_scripts(tab: Tab) -> None:
+    for name, script in drawing_scripts().items():
+        served = tab.page.request.get(f"{tab.url}/static/drawing/{name}")
+        assert served.ok
+        assert served.headers["content-type"].startswith("text/javascript")
+        assert served.text() == script
+    assert tab.page.request.get(f"{tab.url}/static/drawing/none.js").status == 404
 
 
 def test_evidence_of_a_relation_opens_its_source(tab: Tab) -> None:
@@ -244,7 +269,7 @@ def test_hostile_names_are_letters_wherever_they_stand(tab: Tab) -> None:
     page = tab.open("#/graph")
     page.locator(".entity h2").wait_for()
     assert page.locator(".entity h2").inner_text() == HOSTILE_NAME
-    page.locator(".drawing .dot").first.hover()
+    page.locator(".drawn[data-drawn='2']").wait_for()
     page.get_by_role("link", name=HOSTILE_NAME, exact=True).last.click()
     page.get_by_role("article").get_by_text(HOSTILE_LINK).first.wait_for()
     page.get_by_role("link", name=HOSTILE_LINK).click()

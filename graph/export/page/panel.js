@@ -102,7 +102,7 @@ function overviewPanel(scene, extra = []) {
       : [list(scene.rows, entityRow)]),
     isWhole && tables.alone.length && bubbles.length ? make("button", {
       type: "button", className: "row", onclick: () => go({ kind: "alone" }),
-    }, dot(first.alone_colour), make("span", { className: "name", textContent: t("In no community") }),
+    }, dot(ALONE), make("span", { className: "name", textContent: t("In no community") }),
     make("span", { className: "meta", textContent: figure(tables.alone.length) })) : null,
   );
 }

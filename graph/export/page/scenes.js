@@ -2,12 +2,7 @@
 // A place is { kind: "all" | "community" | "alone" | "near", id }. A scene holds items (bubbles and
 // entities by their rows, with positions), links between items, and territories under them.
 const MAX_BUBBLES = 72, MAX_ENTITIES = 240, MAX_LOOSE = 36, MAX_NEAR = 60, FLAT = 120, GIVEN_ASPECT = 1.35;
-
-// How wide the canvas is to its height: scenes are packed to fill it.
-function canvasAspect() {
-  const { width, height } = find("mynetwork").getBoundingClientRect();
-  return width && height ? Math.min(2, Math.max(0.55, width / height)) : GIVEN_ASPECT;
-}
+const canvasAspect = () => aspectOf(canvasBox, GIVEN_ASPECT);
 
 function rowsOf(tables, place) {
   if (place.kind === "community") return tables.members(place.id);
@@ -51,7 +46,7 @@ function bubbleScene(tables, place, rows, { above, pin, whole }) {
   }));
   const dots = place.kind === "all" ? [] : loose.slice(0, MAX_LOOSE);
   if (pin >= 0 && loose.includes(pin) && !dots.includes(pin)) dots.push(pin);
-  for (const row of dots) items.push({ kind: "entity", id: row, title: tables.names[row], radius: 9 });
+  for (const row of dots) items.push(entityItem(tables, row, 9));
   const itemOf = new Map(items.map((item, at) => [`${item.kind}${item.id}`, at]));
   const home = new Int32Array(tables.size).fill(-1);
   for (const row of rows) {
@@ -65,7 +60,19 @@ function bubbleScene(tables, place, rows, { above, pin, whole }) {
     : pack(items.map((item) => item.radius + (item.kind === "bubble" ? 5 : 9)), links, canvasAspect());
   items.forEach((item, at) => { [item.x, item.y] = centres[at]; });
   if (place.kind === "all" && loose.length) items.push(outsider(items, loose.length));
-  return { items, links, territories: [], rows, left: order.length - shown.length + (place.kind === "all" ? 0 : loose.length - dots.length) };
+  const sizesInside = (item) => sizesOf(tables, item);
+  return { items, links, territories: [], sizesInside, lineName: lineNameOf(tables), rows, left: order.length - shown.length + (place.kind === "all" ? 0 : loose.length - dots.length) };
+}
+
+const lineNameOf = (tables) => (one, other) => tables.nameBetween(one, other);
+
+// How large the parts of a bubble are to one another, or the entities in it that weigh most.
+function sizesOf(tables, item) {
+  const parts = item.kind === "bubble" ? tables.children[item.id] : [];
+  if (parts.length) return parts.slice(0, 24).map((part) => Math.sqrt(tables.communities.size[part]) + 0.4);
+  if (item.kind !== "bubble") return tables.alone.slice(0, 30).map(() => 0.6);
+  const rows = tables.members(item.id);
+  return rows.slice(0, 30).map((row) => 0.5 + Math.sqrt(tables.weight[row] / tables.weight[rows[0]]));
 }
 
 // What is in no community is one more bubble, in the first free spot around the others.
@@ -76,41 +83,37 @@ function outsider(items, held) {
       const angle = 0.6 + turn * Math.PI / 18;
       const x = distance * GIVEN_ASPECT * Math.cos(angle), y = distance * Math.sin(angle);
       if (items.every((item) => Math.hypot(item.x - x, item.y - y) > item.radius + radius + 12)) {
-        return { kind: "alone", id: -1, title: t("In no community"), held, radius, x, y, colour: first.alone_colour };
+        return { kind: "alone", id: -1, title: t("In no community"), held, radius, x, y, colour: ALONE };
       }
     }
   }
 }
 
+// The look and the place in the tables of an entity, as drawn.
+const entityItem = (tables, row, radius) => ({
+  kind: "entity", id: row, title: tables.names[row], radius, typeColour: typeColour(tables.types[tables.type[row]]),
+  isStrong: first.strong.includes(row),
+});
 function entityScene(tables, place, rows, { above, pin }) {
   const shown = rows.slice(0, place.kind === "near" ? MAX_NEAR + 1 : MAX_ENTITIES);
   if (pin >= 0 && !shown.includes(pin)) shown.push(pin);
-  const most = Math.max(...shown.map((row) => tables.weight[row]), 1e-9);
-  const items = shown.map((row) => ({
-    kind: "entity", id: row, title: tables.names[row], radius: 6 + 19 * Math.sqrt(tables.weight[row] / most),
-  }));
+  const most = Math.max(...shown.map((row) => tables.weight[row]));
+  const items = shown.map((row) => entityItem(tables, row, entityRadius(tables.weight[row], most)));
   const groups = shown.map((row) => tables.partOf(row, above));
   const home = new Int32Array(tables.size).fill(-1);
   shown.forEach((row, at) => { home[row] = at; });
-  const every = linksBetween(tables, home, items.length);
-  const links = strongest(every, items.length, 4);
-  const names = [...new Set(groups)].sort((a, b) => a - b);
-  const spread = place.kind === "alone" ? 14 : 10;
-  const { centre, discs } = packGroups(items.map((item) => item.radius + 10), groups, links, { gap: spread, aspect: canvasAspect() });
-  items.forEach((item, at) => { [item.x, item.y] = centre[at]; });
-  if (above < 0) for (const item of items) item.colour = tables.communityColour(item.id);
-  else {
-    const own = tables.colourOfRoot(tables.way(above)[0]);
-    const palette = new Map(names.filter((name) => name >= 0)
-      .map((name, turn) => [name, first.palette[(first.palette.indexOf(own) + turn) % first.palette.length]]));
-    items.forEach((item, at) => { item.colour = palette.get(groups[at]) ?? own; });
-  }
-  const territories = [...discs].filter(([name]) => name >= 0 && groups.filter((one) => one === name).length > 2)
-    .map(([name, [x, y, radius]]) => ({
-      id: name, title: tables.communities.title[name], x, y, radius,
-      colour: items[groups.indexOf(name)].colour,
-    }));
-  return { items, links, territories, rows, left: rows.length - shown.length, weaker: every.length - links.length };
+  const scene = entitiesPacked(items, groups, linksBetween(tables, home, items.length), {
+    gap: place.kind === "alone" ? 14 : 10, aspect: canvasAspect(), titleOf: (name) => tables.communities.title[name],
+    colourOf: above < 0 ? (_, item) => tables.communityColour(item.id) : coloursWithin(tables, above, groups),
+  });
+  return { ...scene, rows, left: rows.length - shown.length, lineName: lineNameOf(tables) };
+}
+// The parts of a community go round the palette from the colour of the community itself.
+function coloursWithin(tables, above, groups) {
+  const own = tables.colourOfRoot(tables.way(above)[0]), begin = PALETTE.indexOf(own);
+  const names = [...new Set(groups)].sort((a, b) => a - b).filter((name) => name >= 0);
+  const palette = new Map(names.map((name, turn) => [name, PALETTE[(begin + turn) % PALETTE.length]]));
+  return (group) => palette.get(group) ?? own;
 }
 
 function linksBetween(tables, home, total) {
@@ -124,10 +127,9 @@ function linksBetween(tables, home, total) {
   return [...sums].map(([pair, sum]) => [Math.floor(pair / total), pair % total, sum])
     .sort((a, b) => b[2] - a[2] || a[0] - b[0] || a[1] - b[1]);
 }
-const strongest = (links, total, each) => links.slice(0, Math.max(1, each * total));
 
 function colour(items, links, given) {
-  const beside = items.map(() => new Map()), { palette } = first;
+  const beside = items.map(() => new Map()), palette = PALETTE;
   items.forEach((item, at) => {
     if (given) { item.colour = given(item); return; }
     const turn = palette.map((_, step) => palette[(at + step) % palette.length]);

@@ -1,3 +1,19 @@
+// ── stage: the page's drawing, and what of the page lies over it ──────────────────────────────────
+const canvasBox = find("mynetwork");
+const drawing = new Drawing(canvasBox, find("tip"), {
+  tipOf: (item) => `${item.title} · ${item.kind === "entity" && state.tables
+    ? kindName(state.tables.types[state.tables.type[item.id]]) : entityCount(item.held ?? 1)}`,
+  inset: () => ({ head: state.trail.length > 1 ? 40 : 0, foot: find("type-key").hidden ? 0 : 30 }),
+  onPress: (at, territory) => press(at, territory),
+  onOpen: (at, territory) => openAt(at, territory),
+  onStep: (at) => stepTo(at),
+  onDrawn: ({ scene }) => {
+    if (document.documentElement.dataset.drawn) return;
+    document.documentElement.dataset.drawn = String(scene.items.length);
+    performance.mark("graph-drawn");
+  },
+});
+
 // ── going from place to place, keys, and the beginning ───────────────────────────────────────────
 const TINY = 6;
 function say(text) { find("live").textContent = text; }
@@ -21,14 +37,14 @@ async function go(place, { pin = -1, keeping = false } = {}) {
   state.turn += 1;
   if (!keeping) state.trail = trailOf(place);
   const scene = compose(state.tables, place, { matching: state.matching, pin });
-  put(scene);
+  drawing.put(scene);
   state.opened = performance.now() - begun;
   drawTrail();
   drawNote(scene);
   find("filter-community").value = place.kind === "community" ? String(place.id) : "";
   say(`${nameOf(place)}: ${describe(scene)}`);
   await placePanel(place, scene);
-  if (stage.scene === scene) document.documentElement.dataset.open = `${place.kind} ${place.id ?? ""}`.trim();
+  if (drawing.scene === scene) document.documentElement.dataset.open = `${place.kind} ${place.id ?? ""}`.trim();
 }
 function describe(scene) {
   const bubbles = scene.items.filter((item) => item.kind === "bubble").length, dots = scene.items.filter((item) => item.kind === "entity").length;
@@ -36,7 +52,7 @@ function describe(scene) {
 }
 async function placePanel(place, scene) {
   if (place.kind === "community") await communityPanel(place.id, { isOpen: true, scene });
-  else if (place.kind === "near") select(stage.scene.items.findIndex((item) => item.kind === "entity" && item.id === place.id));
+  else if (place.kind === "near") select(drawing.find("entity", place.id));
   else if (place.kind === "alone") alonePanel(scene);
   else overviewPanel(scene);
 }
@@ -44,24 +60,22 @@ async function select(at) {
   if (at < 0) return;
   await state.ready;
   state.turn += 1;
-  stage.chosen = at;
-  network.redraw();
-  const item = stage.scene.items[at];
+  drawing.choose(at);
+  const item = drawing.scene.items[at];
   if (item.kind === "entity") await entityPanel(item.id);
   else if (item.kind === "bubble") await communityPanel(item.id, { isOpen: false });
   else alonePanel({ rows: state.tables.alone });
 }
 function unselect() {
-  const item = stage.scene.items[stage.chosen], here = state.trail.at(-1);
+  const item = drawing.scene.items[drawing.chosen], here = state.trail.at(-1);
   if (!item || (here.kind === "near" && item.id === here.id)) return false;
   state.turn += 1;
-  stage.chosen = -1;
-  network.redraw();
-  placePanel(here, stage.scene);
+  drawing.choose(-1);
+  placePanel(here, drawing.scene);
   return true;
 }
 function openItem(at) {
-  const item = stage.scene.items[at];
+  const item = drawing.scene.items[at];
   if (!item) return;
   if (item.kind === "bubble") go({ kind: "community", id: item.id });
   else if (item.kind === "alone") go({ kind: "alone" });
@@ -70,15 +84,14 @@ function openItem(at) {
 // To an entity, wherever it is: where it is drawn already, else in its own community.
 async function goEntity(row) {
   await state.ready;
-  const drawn = () => stage.scene.items.findIndex((item) => item.kind === "entity" && item.id === row);
+  const drawn = () => drawing.find("entity", row);
   if (drawn() < 0) {
     await go(homePlace(row), { pin: row });
   }
   const at = drawn();
   await select(at);
   say(`${state.tables.names[row]}: ${count(state.tables.relationsOf(row).length, "relation", "relations")}`);
-  const item = stage.scene.items[at], spot = item && network.canvasToDOM({ x: item.x, y: item.y }), box = canvasBox.getBoundingClientRect();
-  if (spot && (spot.x < 30 || spot.y < 50 || spot.x > box.width - 30 || spot.y > box.height - 40)) network.moveTo({ position: { x: item.x, y: item.y } });
+  drawing.reveal(at);
 }
 // Where an entity is best seen: in its community, or among what it is linked with if that is tiny.
 function homePlace(row) {
@@ -108,39 +121,24 @@ function drawNote(scene) {
 }
 
 // ── events ─────────────────────────────────────────────────────────────────────────────────────
-// The browser's own clicks: vis-network's come late, when another place may be open already.
-let pressed = { clientX: 0, clientY: 0 };
-canvasBox.addEventListener("pointerdown", (event) => { pressed = event; });
-canvasBox.addEventListener("click", (event) => {
-  closeResults();
-  const isDrag = Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) > 6;
-  if (isDrag || event.detail > 1) return;
-  const point = pointed(event), at = itemAt(point);
-  if (at >= 0) select(at);
-  else if (!unselect()) { const territory = territoryAt(point); if (territory) showTerritory(territory); }
-});
 async function showTerritory(territory) {
   state.turn += 1;
   await communityPanel(territory.id, { isOpen: false });
 }
-canvasBox.addEventListener("dblclick", (event) => {
-  const point = pointed(event), at = itemAt(point), territory = at < 0 ? territoryAt(point) : null;
+function press(at, territory) {
+  closeResults();
+  if (at >= 0) select(at);
+  else if (!unselect() && territory) showTerritory(territory);
+}
+function openAt(at, territory) {
   if (at >= 0) openItem(at);
   else if (territory) go({ kind: "community", id: territory.id });
-});
-canvasBox.addEventListener("keydown", (event) => {
-  const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
-  if (step) {
-    event.preventDefault();
-    const at = nextItem(stage.chosen, ...step);
-    select(at);
-    const item = stage.scene.items[at];
-    if (item) say(`${item.title}${item.held ? `, ${entityCount(item.held)}` : ""}`);
-  } else if (event.key === "Enter" && stage.chosen >= 0) {
-    event.preventDefault();
-    openItem(stage.chosen);
-  }
-});
+}
+function stepTo(at) {
+  const item = drawing.scene.items[at];
+  select(at);
+  say(`${item.title}${item.held ? `, ${entityCount(item.held)}` : ""}`);
+}
 document.addEventListener("keydown", (event) => {
   const isTyping = event.target.matches?.("input, select, textarea");
   if (event.key === "Escape") {
@@ -150,31 +148,27 @@ document.addEventListener("keydown", (event) => {
   } else if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
   else if (event.key === "/") { search.focus(); event.preventDefault(); }
   else if (event.key === "Backspace") up();
-  else if (event.key === "0") fit(true);
-  else if (event.key === "+" || event.key === "=") zoomBy(1.4);
-  else if (event.key === "-") zoomBy(1 / 1.4);
+  else if (event.target !== canvasBox) drawing.zoomByKey(event);
 });
-find("zoom-in").onclick = () => zoomBy(1.4);
-find("zoom-out").onclick = () => zoomBy(1 / 1.4);
-find("zoom-fit").onclick = () => fit(true);
+find("zoom-in").onclick = () => drawing.zoomBy(1.4);
+find("zoom-out").onclick = () => drawing.zoomBy(1 / 1.4);
+find("zoom-fit").onclick = () => drawing.fit(true);
 find("theme").onclick = () => {
-  document.documentElement.dataset.theme = stage.dark ? "light" : "dark";
-  retheme();
-  say(stage.dark ? t("dark") : t("light"));
+  document.documentElement.dataset.theme = drawing.dark ? "light" : "dark";
+  drawing.retheme();
+  say(drawing.dark ? t("dark") : t("light"));
 };
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", retheme);
-matchMedia("print").addEventListener("change", retheme);
+matchMedia("print").addEventListener("change", () => drawing.retheme());
 // Paper has a size of its own, and no script runs once it is laid out: the drawing is made ready before.
 function forPaper(isPaper) {
   document.documentElement.classList.toggle("paper", isPaper);
-  retheme();
-  network.setSize("100%", "100%");
-  network.redraw();
-  fit(false);
+  drawing.retheme();
+  drawing.network.setSize("100%", "100%");
+  drawing.network.redraw();
+  drawing.fit(false);
 }
 addEventListener("beforeprint", () => forPaper(true));
 addEventListener("afterprint", () => forPaper(false));
-new ResizeObserver(() => requestAnimationFrame(() => fit(false))).observe(canvasBox);
 
 // graph.html#Name opens on the entity of that name or alias, when it is opened and when it changes.
 function askedFor() {
@@ -196,7 +190,7 @@ addEventListener("hashchange", async () => {
 
 // The switch: entities in the colours of their communities, or of their types.
 function drawColouring() {
-  const isByType = state.colouring === "type";
+  const isByType = drawing.colouring === "type";
   find("colouring").textContent = isByType ? t("Colours: types") : t("Colours: communities");
   find("colouring").setAttribute("aria-pressed", String(isByType));
   const held = new Set(state.tables ? state.tables.types : []);
@@ -206,25 +200,20 @@ function drawColouring() {
 }
 find("colouring").onclick = async () => {
   await state.ready;
-  state.colouring = state.colouring === "type" ? "community" : "type";
-  const { chosen } = stage;
-  put(stage.scene, { fitting: false });
-  stage.chosen = chosen;
+  drawing.colourBy(drawing.colouring === "type" ? "community" : "type");
   drawColouring();
-  fit(false);
-  if (chosen >= 0) await select(chosen);
-  else await placePanel(state.trail.at(-1), stage.scene);
+  drawing.fit(false);
+  if (drawing.chosen >= 0) await select(drawing.chosen);
+  else await placePanel(state.trail.at(-1), drawing.scene);
 };
 
 // ── begin: bubbles at once, everything else when the page has been read ──────────────────────────
-canvasBox.firstElementChild.tabIndex = -1;
-readTheme();
 find("counts").textContent = [
   entityCount(first.totals.entities), count(first.totals.relations, "relation", "relations"),
   count(first.totals.communities, "community", "communities"), count(first.totals.documents, "document", "documents"),
 ].join(" · ");
 if (!first.is_flat) {
-  put({
+  drawing.put({
     items: first.bubbles.map((bubble) => ({ ...bubble, kind: "bubble", id: bubble.community, held: bubble.size })),
     links: first.links, territories: [],
   });
@@ -250,10 +239,7 @@ state.ready.then(async () => {
 });
 // What is drawn, for tests and for whoever scripts the page: names, and places in window pixels.
 window.graphPage = Object.freeze({
-  items: () => stage.scene.items.map(({ kind, title, x, y, radius, colour }) => {
-    const box = canvasBox.getBoundingClientRect(), spot = network.canvasToDOM({ x, y });
-    return { kind, title, colour, x: spot.x + box.x, y: spot.y + box.y, radius: radius * network.getScale() };
-  }),
-  lineNames: () => stage.named,
+  items: () => drawing.places(),
+  lineNames: () => drawing.named,
   openMilliseconds: () => state.opened,
 });

@@ -1,17 +1,13 @@
 // What the page is at: where one is (the trail), what is chosen by the filter, and the tables.
-const state = { colouring: "community", tables: null, ready: null, trail: [{ kind: "all" }], matching: null, turn: 0, opened: 0 };
+const state = { tables: null, ready: null, trail: [{ kind: "all" }], matching: null, turn: 0, opened: 0 };
 
 // ── tables: what the page knows ────────────────────────────────────────────────────────────────
 // Everything that comes from documents is put on the page with textContent or on the canvas.
 const LOOSE = "occurs with"; // mentioned together, no more
 const find = (id) => document.getElementById(id);
 const first = JSON.parse(find("first").textContent);
-const figure = (value) => value.toLocaleString("en");
 const count = (value, one, many) => `${figure(value)} ${t(value === 1 && !chinese ? one : many)}`;
 const kindName = (type) => t(type.toLowerCase());
-const TYPES = ["PERSON", "PLACE", "ORGANISATION", "EVENT", "WORK", "PRODUCT", "CONCEPT"];
-// A type's colour is the same on every page; what has none is grey.
-const typeColour = (type) => (TYPES.includes(type) ? first.palette[TYPES.indexOf(type)] : first.alone_colour);
 const entityCount = (value) => count(value, "entity", "entities");
 
 async function unpacked(id) {
@@ -84,7 +80,7 @@ class Tables {
     this.home.forEach((home, row) => (home < 0 ? this.alone : this.direct[home]).push(row));
     this.colours = this.parent.map(() => 0);
     const given = new Map(first.bubbles.map((bubble) => [bubble.community, bubble.colour]));
-    this.colourOfRoot = (row) => given.get(row) ?? first.palette[row % first.palette.length];
+    this.colourOfRoot = (row) => given.get(row) ?? PALETTE[row % PALETTE.length];
   }
   // Relations of an entity: those that a text states, then names that only stand together; the strongest first.
   relationsOf(row) {
@@ -119,10 +115,10 @@ class Tables {
   }
   // By community or by type, as the switch says.
   colourOf(row) {
-    return state.colouring === "type" ? typeColour(this.types[this.type[row]]) : this.communityColour(row);
+    return drawing.colouring === "type" ? typeColour(this.types[this.type[row]]) : this.communityColour(row);
   }
   communityColour(row) {
-    if (this.home[row] < 0) return first.alone_colour;
+    if (this.home[row] < 0) return ALONE;
     return this.colourOfRoot(this.partOf(row, -1));
   }
   // What the strongest named relation between two entities is called, and from which it goes.

@@ -3,18 +3,12 @@
  * leads to a place of this page: so a document, a name or a model's answer can do nothing here.
  */
 
-const SVG = "http://www.w3.org/2000/svg";
 const OWN = /^(#|\/v1\/graph\/page(\?|$))/;
 const FORBIDDEN = /^(on.+|style|src|srcdoc|formaction|action|xlink:href)$/i;
 
 /** An HTML element; `attributes.on` are listeners, `data` its dataset, `share` a length from 0 to 1. */
 export function el(name, attributes, ...children) {
   return filled(document.createElement(name), attributes, children);
-}
-
-/** An SVG element, built like an HTML one. */
-export function svg(name, attributes, ...children) {
-  return filled(document.createElementNS(SVG, name), attributes, children);
 }
 
 function filled(node, attributes, children) {

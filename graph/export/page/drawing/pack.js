@@ -1,7 +1,7 @@
 // ── pack: discs beside one another, linked ones near; the same algorithm as graph/layout.py ──────
 const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
 
-function pack(radii, links, aspect = 1) {
+export function pack(radii, links, aspect = 1) {
   const total = radii.length;
   if (total < 2) return radii.map(() => [0, 0]);
   const x = new Float64Array(total), y = new Float64Array(total);
@@ -116,3 +116,25 @@ function packGroups(radii, groups, links, { gap, aspect }) {
   });
   return { centre, discs };
 }
+
+// How wide a box is to its height: scenes are packed to fill it.
+export function aspectOf(box, given = 1) {
+  const { width, height } = box.getBoundingClientRect();
+  return width && height ? Math.min(2, Math.max(0.55, width / height)) : given;
+}
+export const strongest = (links, total, each) => links.slice(0, Math.max(1, each * total));
+
+// A scene of entities, packed by the group (-1: none) that each is in: items get their places.
+// `links` are [item, item, weight], the strongest first; groups of three or more are territories.
+export function entitiesPacked(items, groups, every, { gap = 10, aspect, titleOf, colourOf }) {
+  const links = strongest(every, items.length, 4);
+  const { centre, discs } = packGroups(items.map((item) => item.radius + 10), groups, links, { gap, aspect });
+  items.forEach((item, at) => {
+    [item.x, item.y] = centre[at];
+    item.colour = colourOf(groups[at], item);
+  });
+  const territories = [...discs].filter(([name]) => name >= 0 && groups.filter((one) => one === name).length > 2)
+    .map(([name, [x, y, radius]]) => ({ id: name, title: titleOf(name), x, y, radius, colour: items[groups.indexOf(name)].colour }));
+  return { items, links, territories, weaker: every.length - links.length };
+}
+export const entityRadius = (weight, most) => 6 + 19 * Math.sqrt(weight / Math.max(most, 1e-9));
