@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,12 +34,14 @@ SHOWN = 2.0
 """Logits for signs of what is asked."""
 HEADING = 3.0
 """Logits for a heading that carries the whole question, where nothing reads."""
-SHORTEST_WORDS = 40
+WINDOW_WORDS = 130
+"""Words that a reader takes in at once; paragraphs of a section are joined up to so many."""
+SHORTEST_WORDS = 90
 """An excerpt below this goes on with the next block of its section."""
 LEAST_WORDS = 10
 """A shorter first block of a section is a by-line or a date."""
-WHOLE_WORDS = 120
-"""The rest of a section is shown too where all is no longer than this."""
+WHOLE_WORDS = 180
+"""A section is shown whole where it is no longer than this."""
 SIBLINGS = 3
 """From so many sections side by side on they are a list."""
 WORDS = 0.4
@@ -93,7 +95,7 @@ def choose_excerpts(
 ) -> list[Excerpt]:
     """Return the excerpt that answers, or one for each side of a comparison; maybe none."""
     blocks = split_blocks(passages[:READ_PASSAGES])
-    candidates = _candidates(blocks, weighed, wanted)
+    candidates = _candidates(_windows(blocks, passages), weighed, wanted)
     if not candidates:
         return []
     sides = compared_sides(question) if intent == "comparison" else ()
@@ -133,6 +135,20 @@ def _listed(
         text=text[start:end],
         score=score,
     )
+
+
+def _windows(blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> list[ExcerptBlock]:
+    """Join the blocks of a section up to what a reader takes in at once."""
+    found: list[ExcerptBlock] = []
+    for block in blocks:
+        last = found[-1] if found else None
+        if last is not None and (last.passage, last.section) == (block.passage, block.section):
+            text = passages[block.passage].text[last.start : block.end]
+            if count_words(text) <= WINDOW_WORDS:
+                found[-1] = replace(last, end=block.end, text=text)
+                continue
+        found.append(block)
+    return found
 
 
 def _candidates(
@@ -265,15 +281,18 @@ def _extended(
     blocks: Sequence[ExcerptBlock],
     passages: Sequence[Passage],
 ) -> Excerpt:
-    """Continue a short block with the next of its section, and cut a long one."""
+    """Show a short section whole; else continue a short block with the next, and cut a long one."""
     block, score = best
     text, start, end = passages[block.passage].text, block.start, block.end
-    start = _standing_start(block, blocks)
     rest = _rest(block, blocks)
-    whole = count_words(text[start : rest[-1].end]) <= WHOLE_WORDS if rest else False
-    for other in rest:
-        if whole or count_words(text[start:end]) < SHORTEST_WORDS:
-            end = other.end
+    section = _section_start(block, blocks)
+    if count_words(text[section : rest[-1].end if rest else end]) <= WHOLE_WORDS:
+        start, end = section, rest[-1].end if rest else end
+    else:
+        start = _standing_start(block, blocks)
+        for other in rest:
+            if count_words(text[start:end]) < SHORTEST_WORDS:
+                end = other.end
     end = start + cut_long(text[start:end])
     return Excerpt(
         passage=block.passage,
@@ -283,6 +302,14 @@ def _extended(
         text=text[start:end],
         score=score,
     )
+
+
+def _section_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
+    """Return where the first block of a block's section begins."""
+    section = (
+        each for each in blocks if (each.passage, each.section) == (block.passage, block.section)
+    )
+    return min((each.start for each in section), default=block.start)
 
 
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
