@@ -14,10 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
 from ...storage.tokenization import tokens
 from ...types import Passage
-from .blocks import LONGEST_WORDS, ExcerptBlock, count_words, cut_long, split_blocks
+from .blocks import (
+    LONGEST_WORDS,
+    ExcerptBlock,
+    count_words,
+    cut_long,
+    is_contents,
+    split_blocks,
+)
 from .intent import Intent, compared_sides, shows_intent
 from .sentence_scoring import ScoredSentence
 
@@ -66,17 +74,22 @@ class _Weighed:
     prior: float
 
 
-def direct_first(passages: Sequence[Passage]) -> list[Passage]:
+def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
     """Order passages by how near they are to the question by themselves, without the graph.
 
-    What an excerpt answers is said in one place: a passage that many others lead to is not it.
+    What an excerpt answers is said in one place: a passage that many others lead to is not it, and
+    a table of contents is last. A question in Chinese is near by the vectors that read it.
     """
-    order = sorted(range(len(passages)), key=lambda row: (-_nearness(passages, row), row))
+    names = ("fused", "multilingual" if language_of(question) == "zh" else "dense")
+    order = sorted(
+        range(len(passages)),
+        key=lambda row: (is_contents(passages[row].text), -_nearness(passages, row, names), row),
+    )
     return [passages[row] for row in order]
 
 
-def _nearness(passages: Sequence[Passage], row: int) -> float:
-    lists = ([each.scores.get(name, 0.0) for each in passages] for name in ("fused", "dense"))
+def _nearness(passages: Sequence[Passage], row: int, names: Sequence[str]) -> float:
+    lists = ([each.scores.get(name, 0.0) for each in passages] for name in names)
     return sum(
         (some[row] - min(some)) / (max(some) - min(some)) for some in lists if max(some) > min(some)
     )
@@ -215,7 +228,8 @@ def _beside(
     for side in sides:
         named = [one for one in candidates if _names(one.block, side)][:SIDE_BLOCKS]
         if named:
-            best = _best(f"What is {side}?", "definition", named, passages, read=read)
+            what = f"什么是{side}？" if language_of(question) == "zh" else f"What is {side}?"
+            best = _best(what, "definition", named, passages, read=read)
             found.append(_extended(best, blocks, passages))
     return list({(one.passage, one.start): one for one in found}.values())
 

@@ -92,6 +92,7 @@ def definition_subject(question: str) -> str:
 
 _NAME_START = r"(?:^|[.!?:]\s+|\n)\W*(?:an?\s+|the\s+)?(?:[\w'’/-]+\s+){0,2}?"
 _SAYS = r"\W*(?:\([^()]*\)\W*)?(?:is|are|was|were|means?|stands? for|refers? to|consists? of)\b"
+_SAYS_CHINESE = r"(?:（[^）]*）|[^，。；！？是指]){0,12}?(?<!不)(?:是|指|即)"
 _CAUSE = re.compile(
     r"\b(?:because|since|due to|owing to|therefore|thus|hence|as a result|reasons?|caused?|so that"
     r"|in order to|led to|this way|to (?:avoid|ensure|prevent|allow)|otherwise|consequently)\b"
@@ -100,7 +101,7 @@ _CAUSE = re.compile(
 )
 _STEPS = re.compile(
     r"^\s*(?:\d+[.)]|[-*])\s|```|\b(?:you (?:can|should|need|must|may|have to)|use|run|type|first"
-    r"|then|next|simply|execute|install|add|edit|set)\b|可以|使用|运行|首先|然后|执行",
+    r"|then|next|simply|execute|install|add|edit|set)\b|(?:可以?|请|需要)(?:使用|用|通过)|运行|首先|然后|执行|命令",
     re.I | re.M,
 )
 _LIST = re.compile(r"^\s*(?:(?:\d+[.)]|[-*•])\s|\|)", re.M)
@@ -124,9 +125,8 @@ def shows_intent(intent: Intent, text: str, question: str) -> bool:
 def _defines(text: str, question: str) -> bool:
     if language_of(question) == "zh":
         subject = re.sub(r"什么是|是什么.*|指什么|什么意思|何谓|[？?。\s]", "", question)
-        return (
-            bool(subject) and re.search(re.escape(subject) + r".{0,20}?(?:是|指)", text) is not None
-        )
+        said = rf"(?:^|[。！？；\n])\W*{re.escape(subject)}{_SAYS_CHINESE}"
+        return bool(subject) and re.search(said, re.sub(r"[*\s]+", "", text)) is not None
     subject = definition_subject(question) or _mean_subject(question)
     if not subject:
         return False
@@ -155,10 +155,25 @@ _AND = re.compile(r"\s*,\s*(?:and\s+)?|\s+(?:and|with|to|versus|vs\.?|from)\s+",
 
 def compared_sides(question: str) -> tuple[str, ...]:
     """Return the names that a question compares, in its order; none if it is not clear which."""
+    if language_of(question) == "zh":
+        return _chinese_sides(question)
     found = _SIDES.search(question)
     if found is None:
         return ()
     whole = found.group("many") or found.group("versus") or found.group("differ")
     sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in _AND.split(whole)]
     sides = [side.strip("\"'“” ") for side in sides if side.strip()]
+    return tuple(sides) if 2 <= len(sides) <= 4 else ()
+
+
+_SIDES_CHINESE = re.compile(
+    r"^(?:请?(?:比较|对比)(?:一下)?)?(?:.*的)??(?P<many>[^的，,]+?)"
+    r"(?:之间)?(?:的|有(?:什么|何|哪些)?|在哪里|是什么)*(?:区别|不同|差异|差别|[？?。]|$)"
+)
+
+
+def _chinese_sides(question: str) -> tuple[str, ...]:
+    found = _SIDES_CHINESE.search(simplified(question))
+    sides = re.split(r"[、和与跟同及]|以及|相比", found["many"]) if found else []
+    sides = [side.strip("“”\"' ") for side in sides if side.strip()]
     return tuple(sides) if 2 <= len(sides) <= 4 else ()

@@ -231,4 +231,4 @@ def test_the_nearest_passages_come_before_those_that_many_others_lead_to() -> No
         replace(near, scores={"fused": 0.9, "dense": 0.8, "walk": 0.1}),
     ]
 
-    assert [each.title for each in direct_first(scored)] == [near.title, hub.title]
+    assert [each.title for each in direct_first("What is it?", scored)] == [near.title, hub.title]
