@@ -260,9 +260,7 @@ def extractive_answer(
     excerpts: list[Excerpt] = []
     if intent is not None and not facts and not analysis.is_decided:
         chooser = read if asked.language == "en" else likeness
-        excerpts = choose_excerpts(
-            question, intent, passages, weighed, wanted=wanted, read=chooser
-        )
+        excerpts = choose_excerpts(question, intent, passages, weighed, wanted=wanted, read=chooser)
     found = evidence_features(
         question,
         _inside(excerpts, sentences) or analysis.sentences,

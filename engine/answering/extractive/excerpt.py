@@ -228,8 +228,7 @@ def _beside(
     for side in sides:
         named = [one for one in candidates if _names(one.block, side)][:SIDE_BLOCKS]
         if named:
-            what = f"什么是{side}？" if language_of(question) == "zh" else f"What is {side}?"
-            best = _best(what, "definition", named, passages, read=read)
+            best = _best(f"What is {side}?", "definition", named, passages, read=read)
             found.append(_extended(best, blocks, passages))
     return list({(one.passage, one.start): one for one in found}.values())
 

@@ -155,25 +155,10 @@ _AND = re.compile(r"\s*,\s*(?:and\s+)?|\s+(?:and|with|to|versus|vs\.?|from)\s+",
 
 def compared_sides(question: str) -> tuple[str, ...]:
     """Return the names that a question compares, in its order; none if it is not clear which."""
-    if language_of(question) == "zh":
-        return _chinese_sides(question)
     found = _SIDES.search(question)
     if found is None:
         return ()
     whole = found.group("many") or found.group("versus") or found.group("differ")
     sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in _AND.split(whole)]
     sides = [side.strip("\"'“” ") for side in sides if side.strip()]
-    return tuple(sides) if 2 <= len(sides) <= 4 else ()
-
-
-_SIDES_CHINESE = re.compile(
-    r"^(?:请?(?:比较|对比)(?:一下)?)?(?:.*的)??(?P<many>[^的，,]+?)"
-    r"(?:之间)?(?:的|有(?:什么|何|哪些)?|在哪里|是什么)*(?:区别|不同|差异|差别|[？?。]|$)"
-)
-
-
-def _chinese_sides(question: str) -> tuple[str, ...]:
-    found = _SIDES_CHINESE.search(simplified(question))
-    sides = re.split(r"[、和与跟同及]|以及|相比", found["many"]) if found else []
-    sides = [side.strip("“”\"' ") for side in sides if side.strip()]
     return tuple(sides) if 2 <= len(sides) <= 4 else ()
