@@ -277,6 +277,8 @@ def _forms_on(asked: FactQuestion, name: str, before: str) -> list[str]:
 
 
 SWORN = "义兄弟"
+_AND = "[并及与和同]"
+"""Before 其 it joins a relative to the name in front of it: 斩许昌并其子许韶."""
 _WITH = "[与和同、]"
 _SWORN_TO = rf"(?P<behind>[{HAN}]{{2,4}}?)(?=[，,、等虽既结义二两三])"
 _SWEAR = r"[^。！？；]{0,14}结(?:为|拜为?|义为?)(?:异姓|义)?兄弟"
@@ -318,7 +320,7 @@ def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
         rf"{name}[^。！？；]{{0,24}}?(?:{_IS}|{_MARK}){_BEFORE}[之的](?:{inverse})(?![{HAN}])",
         rf"{name}[^。！？；]{{0,24}}?(?:{_IS}|{_MARK}){_BEFORE}[之的](?:{inverse})也",
         rf"(?:^|{_MARK}){_BEHIND}{_MARK}?(?:{_IS}|{_MARK}){name}[之的](?:{kin})",
-        rf"{name}[^。！？；]{{0,40}}?其(?:{kin}){_GAP}{_BEHIND}",
+        rf"{name}(?:{_AND}|[^。！？；]{{0,40}}?(?<!{_AND}))其(?:{kin}){_GAP}{_BEHIND}",
         rf"{name}[^。！？；]{{0,40}}?[，,](?:{kin})名[叫唤]?{_BEHIND}",
         rf"{name}[{HAN}]{{1,3}}(?:{kin}){_BEHIND}",
         rf"{name}[^。！？；]{{0,40}}?[，,][{HAN}]{{0,3}}他(?:{kin}){_BEHIND}",

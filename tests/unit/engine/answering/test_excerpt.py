@@ -16,6 +16,7 @@ from engine.answering.extractive.intent import (
     compared_sides,
     definition_subject,
     question_intent,
+    shows_intent,
     strip_intent_words,
 )
 from engine.answering.packing import Draft
@@ -253,3 +254,10 @@ def test_a_table_of_contents_comes_after_what_it_lists() -> None:
     ]
 
     assert [each.title for each in direct_first("What?", scored)] == [other.title, first.title]
+
+
+def test_a_chinese_definition_says_of_its_subject_what_it_is() -> None:
+    asked = "什么是 Debian？"
+
+    assert shows_intent("definition", "Debian GNU/Linux 是一个发行版。", asked)
+    assert not shows_intent("definition", "它们都不是 Debian；它们是发行版。", asked)
