@@ -32,6 +32,7 @@ from .conversation import QueryRewriter
 from .cost_estimate import CostEstimator
 from .embeddings.choice import cosine_floor, reads_english_only
 from .embeddings.cross_encoder import load_reader
+from .embeddings.likeness import likeness_reader
 from .embeddings.multilingual import MultilingualEmbedding
 from .embeddings.tfidf import TfidfEmbedding
 from .embeddings.tokenizer import Tokeniser, load_tokeniser, split_windows, windows_and_sentences
@@ -177,6 +178,7 @@ class Components:
         self._library = library
         self._settings = settings
         self._models = models
+        self._embed_models = tuple(embed_models)
         self._embed_model = embed_models[0] if embed_models else None
         self._multilingual_model = next(
             (
@@ -292,6 +294,7 @@ class Components:
             reflection=reflection,
             connections=ConnectionAnswerer(self._library, self.graph_views),
             reader=load_reader(settings.answer.reader),
+            likeness=likeness_reader(settings.answer.reader, self._embed_models),
         )
         self.overview = GlobalAnswerer(
             self._library,

@@ -225,6 +225,7 @@ class LocalAnswerer:
         reflection: answers in rounds; None answers once.
         connections: answers how two things are connected, where no model writes.
         reader: chooses the excerpt that answers where no model writes; None: rules choose.
+        likeness: `reader` for questions in Chinese, which it does not read.
     """
 
     def __init__(
@@ -239,6 +240,7 @@ class LocalAnswerer:
         reflection: SelfRag | None,
         connections: ConnectionAnswerer,
         reader: Reader | None = None,
+        likeness: Reader | None = None,
     ) -> None:
         self._library = library
         self._settings = settings
@@ -249,6 +251,7 @@ class LocalAnswerer:
         self._reflection = reflection
         self._connections = connections
         self._reader = reader
+        self._likeness = likeness
 
     def search(self, question: str, within: DocumentFilter | None = None) -> SearchResult:
         """Retrieve as an answer does, silently; `from_found` answers from it."""
@@ -391,7 +394,7 @@ class LocalAnswerer:
         if is_fact:
             return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
         if has_excerpt:
-            return replace(found, passages=direct_first(found.passages)[:READ_PASSAGES])
+            return replace(found, passages=direct_first(question, found.passages)[:READ_PASSAGES])
         return found
 
     def _answer(
@@ -466,6 +469,7 @@ class LocalAnswerer:
             min_evidence=self._settings.min_evidence,
             one_excerpt=True,
             read=self._reader,
+            likeness=self._likeness,
             types=self._types(packed.passages),
         )
 

@@ -211,6 +211,7 @@ def extractive_answer(
     sure: float = SURE,
     one_excerpt: bool = False,
     read: Reader | None = None,
+    likeness: Reader | None = None,
     types: Mapping[str, str] = MappingProxyType({}),
 ) -> Draft:
     """Answer from sentences of `passages` (best first), or abstain.
@@ -219,9 +220,9 @@ def extractive_answer(
     until one of them holds the answer with the probability `sure`. A comparison may take one
     sentence more than `max_sentences`, for both its sides. Abstains where the probability that the
     passages hold an answer is below `min_evidence`. With `one_excerpt` a question for a definition,
-    a way, a reason, a list or a comparison is answered by one block, which `read` chooses. `types`
-    are the graph's types of names, for the short answer. Deterministic: ties go to the earlier
-    sentence.
+    a way, a reason, a list or a comparison is answered by one block, which `read` chooses, or for
+    a Chinese question `likeness`. `types` are the graph's types of names, for the short answer.
+    Deterministic: ties go to the earlier sentence.
     """
     asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
@@ -258,7 +259,8 @@ def extractive_answer(
         analysis = replace(analysis, span=None)
     excerpts: list[Excerpt] = []
     if intent is not None and not facts and not analysis.is_decided:
-        excerpts = choose_excerpts(question, intent, passages, weighed, wanted=wanted, read=read)
+        chooser = read if asked.language == "en" else likeness
+        excerpts = choose_excerpts(question, intent, passages, weighed, wanted=wanted, read=chooser)
     found = evidence_features(
         question,
         _inside(excerpts, sentences) or analysis.sentences,

@@ -82,6 +82,8 @@ def _statements(asked: FactQuestion) -> list[str]:
             *(f"之{word}{full}" for word in back),
             *(f"{word}名{given}" for word in ("", "小", "乳", "取")),
             *((f"生{given}",) if asked.relation in {"父", "母"} else ()),
+            *((f"{full}结为兄弟",) if asked.relation == SWORN else ()),
+            *(f"{word}姓{full[: -len(given)]}名{given}" for word in back if full != given),
         ]
     if asked.inverse:
         return [f"字{full}", f"号{full}", f"名{full}"]
@@ -274,6 +276,12 @@ def _forms_on(asked: FactQuestion, name: str, before: str) -> list[str]:
     return forms
 
 
+SWORN = "义兄弟"
+_AND = "[并及与和同]"
+"""Before 其 it joins a relative to the name in front of it: 斩许昌并其子许韶."""
+_WITH = "[与和同、]"
+_SWORN_TO = rf"(?P<behind>[{HAN}]{{2,4}}?)(?=[，,、等虽既结义二两三])"
+_SWEAR = r"[^。！？；]{0,14}结(?:为|拜为?|义为?)(?:异姓|义)?兄弟"
 _PARENTS = frozenset({"父", "母"})
 _WOMAN = re.compile("(?:氏|夫人|后|公主|姨妈)$")
 
@@ -312,13 +320,19 @@ def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
         rf"{name}[^。！？；]{{0,24}}?(?:{_IS}|{_MARK}){_BEFORE}[之的](?:{inverse})(?![{HAN}])",
         rf"{name}[^。！？；]{{0,24}}?(?:{_IS}|{_MARK}){_BEFORE}[之的](?:{inverse})也",
         rf"(?:^|{_MARK}){_BEHIND}{_MARK}?(?:{_IS}|{_MARK}){name}[之的](?:{kin})",
-        rf"{name}[^。！？；]{{0,40}}?其(?:{kin}){_GAP}{_BEHIND}",
+        rf"{name}(?:{_AND}|[^。！？；]{{0,40}}?(?<!{_AND}))其(?:{kin}){_GAP}{_BEHIND}",
         rf"{name}[^。！？；]{{0,40}}?[，,](?:{kin})名[叫唤]?{_BEHIND}",
         rf"{name}[{HAN}]{{1,3}}(?:{kin}){_BEHIND}",
         rf"{name}[^。！？；]{{0,40}}?[，,][{HAN}]{{0,3}}他(?:{kin}){_BEHIND}",
         rf"{_BEFORE}[之的](?:{inverse})[现世袭任]{{2}}[{HAN}]{{0,10}}{name}",
     ]
     relation = asked.relation
+    forms[2:2] = _introduced(asked.person, inverse)
+    if relation == SWORN:
+        forms[:0] = [
+            rf"{name}{_WITH}(?:[{HAN}]{{2,4}}{_WITH})?{_SWORN_TO}{_SWEAR}",
+            rf"(?:^|[念{_MARK[1:]}){_BEFORE}{_WITH}(?:[{HAN}]{{2,4}}{_WITH})?{name}{_SWEAR}",
+        ]
     if relation in {"父", "母"} and not asked.inverse:
         forms.insert(2, rf"{_BEFORE}生(?:下|了)?{name}")
         forms.insert(3, rf"{_PARENT}{_BORN}{name}")
@@ -333,6 +347,15 @@ def _kin_forms(asked: FactQuestion, name: str) -> list[str]:
             rf"{_BEFORE}娶了?{name}",
         ]
     return forms
+
+
+def _introduced(person: str, inverse: str) -> list[str]:
+    """Return the expression for one introduced in two parts: 董卓有一义儿，姓吕，名布."""
+    family, given = han_surname(person), given_name(person)
+    if not (family and given):
+        return []
+    named = rf"[复覆]?姓{family}{_MARK}?名{given}"
+    return [rf"{_BEFORE}[之的]?(?:有[一二]?)?(?:{inverse}){_MARK}{{0,2}}{named}"]
 
 
 def _value_forms(asked: FactQuestion, name: str) -> list[str]:

@@ -91,7 +91,7 @@ def is_short_answer(text: str, question: str, asked: QuestionType) -> bool:
     said, question = simplified(text), simplified(question)
     if asked.kind in {"reason", "definition"} or _NOT_SHORT.search(question):
         return False
-    if _VAGUE.search(said):
+    if _VAGUE.search(said) or _asks_who_one_is(question):
         return False
     match asked.kind:
         case "person":
@@ -113,6 +113,7 @@ def is_short_answer(text: str, question: str, asked: QuestionType) -> bool:
         case "place" | "nationality":
             return (
                 len(said) <= _LONGEST_PLACE
+                and re.search(r"[^\W\d]", said) is not None
                 and not _CLAUSE.search(said)
                 and not re.search(r"的一|\d次|\d年|[者手员人选]$", said)
             )
@@ -122,3 +123,9 @@ def is_short_answer(text: str, question: str, asked: QuestionType) -> bool:
                 and not _CLAUSE.search(said)
                 and not re.search(r"例如|服务于|生产$|\d年|\d元", said)
             )
+
+
+def _asks_who_one_is(question: str) -> bool:
+    """Check for *苏轼是谁？*: what tells it is no name."""
+    asked = re.match(rf"^(?P<of>[{HAN}·]{{2,12}})是(?:谁|什么人|何人)[？?\s]*$", question)
+    return asked is not None and ("·" in asked["of"] or bool(given_name(asked["of"])))

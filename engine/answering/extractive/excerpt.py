@@ -14,10 +14,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
 from ...storage.tokenization import tokens
 from ...types import Passage
-from .blocks import LONGEST_WORDS, ExcerptBlock, count_words, cut_long, split_blocks
+from .blocks import (
+    LONGEST_WORDS,
+    ExcerptBlock,
+    count_words,
+    cut_long,
+    is_contents,
+    split_blocks,
+)
 from .intent import Intent, compared_sides, shows_intent
 from .sentence_scoring import ScoredSentence
 
@@ -68,17 +76,22 @@ class _Weighed:
     prior: float
 
 
-def direct_first(passages: Sequence[Passage]) -> list[Passage]:
+def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
     """Order passages by how near they are to the question by themselves, without the graph.
 
-    What an excerpt answers is said in one place: a passage that many others lead to is not it.
+    What an excerpt answers is said in one place: a passage that many others lead to is not it, and
+    a table of contents is last. A question in Chinese is near by the vectors that read it.
     """
-    order = sorted(range(len(passages)), key=lambda row: (-_nearness(passages, row), row))
+    names = ("fused", "multilingual" if language_of(question) == "zh" else "dense")
+    order = sorted(
+        range(len(passages)),
+        key=lambda row: (is_contents(passages[row].text), -_nearness(passages, row, names), row),
+    )
     return [passages[row] for row in order]
 
 
-def _nearness(passages: Sequence[Passage], row: int) -> float:
-    lists = ([each.scores.get(name, 0.0) for each in passages] for name in ("fused", "dense"))
+def _nearness(passages: Sequence[Passage], row: int, names: Sequence[str]) -> float:
+    lists = ([each.scores.get(name, 0.0) for each in passages] for name in names)
     return sum(
         (some[row] - min(some)) / (max(some) - min(some)) for some in lists if max(some) > min(some)
     )

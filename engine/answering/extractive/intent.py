@@ -35,7 +35,7 @@ _CHINESE: tuple[tuple[Intent, str], ...] = (
     ("command", r"命令"),
     ("comparison", r"区别|不同|差异|差别|比较|对比"),
     ("cause", r"为什么|为何|原因|缘何"),
-    ("list", r"列出|有哪些|哪几[种个类]"),
+    ("list", r"列出|有哪些|哪几[种个类]|(?:支持|包括|包含|提供|分为)了?哪些"),
     ("steps", r"如何|怎样|怎么(?!会)"),
     ("definition", r"什么是|是什么[？?。]*$|指什么|什么意思|何谓"),
 )
@@ -92,6 +92,7 @@ def definition_subject(question: str) -> str:
 
 _NAME_START = r"(?:^|[.!?:]\s+|\n)\W*(?:an?\s+|the\s+)?(?:[\w'’/-]+\s+){0,2}?"
 _SAYS = r"\W*(?:\([^()]*\)\W*)?(?:is|are|was|were|means?|stands? for|refers? to|consists? of)\b"
+_SAYS_CHINESE = r"(?:（[^）]*）|[^，。；！？是指]){0,12}?(?<!不)(?:是|指|即)"
 _CAUSE = re.compile(
     r"\b(?:because|since|due to|owing to|therefore|thus|hence|as a result|reasons?|caused?|so that"
     r"|in order to|led to|this way|to (?:avoid|ensure|prevent|allow)|otherwise|consequently)\b"
@@ -100,7 +101,7 @@ _CAUSE = re.compile(
 )
 _STEPS = re.compile(
     r"^\s*(?:\d+[.)]|[-*])\s|```|\b(?:you (?:can|should|need|must|may|have to)|use|run|type|first"
-    r"|then|next|simply|execute|install|add|edit|set)\b|可以|使用|运行|首先|然后|执行",
+    r"|then|next|simply|execute|install|add|edit|set)\b|(?:可以?|请|需要)(?:使用|用|通过)|运行|首先|然后|执行|命令",
     re.I | re.M,
 )
 _LIST = re.compile(r"^\s*(?:(?:\d+[.)]|[-*•])\s|\|)", re.M)
@@ -124,9 +125,8 @@ def shows_intent(intent: Intent, text: str, question: str) -> bool:
 def _defines(text: str, question: str) -> bool:
     if language_of(question) == "zh":
         subject = re.sub(r"什么是|是什么.*|指什么|什么意思|何谓|[？?。\s]", "", question)
-        return (
-            bool(subject) and re.search(re.escape(subject) + r".{0,20}?(?:是|指)", text) is not None
-        )
+        said = rf"(?:^|[。！？；\n])\W*{re.escape(subject)}{_SAYS_CHINESE}"
+        return bool(subject) and re.search(said, re.sub(r"[*\s]+", "", text)) is not None
     subject = definition_subject(question) or _mean_subject(question)
     if not subject:
         return False

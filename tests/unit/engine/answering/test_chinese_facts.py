@@ -38,6 +38,9 @@ def _passage(text: str) -> Passage:
         ("宋江的字是什么？", "那人姓宋名江，字公明，郓城县人。", "公明"),
         ("高俅被封为什么？", "徽宗封高俅为殿帅府太尉，掌管禁军。", "殿帅府太尉"),
         ("誰是林如海的女兒？", "林如海之女林黛玉自幼多病。", "林黛玉"),
+        ("宋江的义弟是谁？", "宋江、武松虽然异姓，既结为兄弟，则同心协力。", "武松"),
+        ("武松的结拜兄弟是谁？", "宋江与武松结拜为兄弟。", "宋江"),
+        ("王安的义父是谁？", "李成有一义子，姓王，名安，骁勇异常。", "李成"),
     ],
 )
 def test_a_stated_fact_is_read_from_its_sentence(question: str, text: str, answer: str) -> None:
@@ -70,6 +73,9 @@ def test_kin_that_no_sentence_mentions_is_not_stated() -> None:
         ("为什么改名？", "算命先生说他缺金", False),
         ("它哪一年独立？", "1966年", True),
         ("它在哪里？", "2002年时入选百选", False),
+        ("它在哪里？", "6.3", False),
+        ("苏轼是谁？", "苏洵", False),
+        ("校长是谁？", "苏轼", True),
     ],
 )
 def test_a_short_answer_has_the_form_asked_for(question: str, said: str, is_shown: bool) -> None:
@@ -158,3 +164,13 @@ def test_a_greeting_is_answered_in_the_script_of_the_question() -> None:
     draft = answer_without_retrieval("謝謝你")
     assert draft is not None
     assert draft.text == "你好。請就資料庫中的文檔提問。"
+
+
+def test_a_relative_joined_to_another_name_is_that_ones() -> None:
+    text = "张俊会合州郡破之，斩许昌并其子许韶。"
+    asked, his = fact_question("张俊的儿子是谁？"), fact_question("许昌的儿子是谁？")
+    assert asked is not None
+    assert his is not None
+
+    assert stated_facts(asked, [text], [_passage(text)]) == []
+    assert stated_facts(his, [text], [_passage(text)])[0].text == "许韶"

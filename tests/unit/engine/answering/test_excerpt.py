@@ -16,6 +16,7 @@ from engine.answering.extractive.intent import (
     compared_sides,
     definition_subject,
     question_intent,
+    shows_intent,
     strip_intent_words,
 )
 from engine.answering.packing import Draft
@@ -231,4 +232,32 @@ def test_the_nearest_passages_come_before_those_that_many_others_lead_to() -> No
         replace(near, scores={"fused": 0.9, "dense": 0.8, "walk": 0.1}),
     ]
 
-    assert [each.title for each in direct_first(scored)] == [near.title, hub.title]
+    assert [each.title for each in direct_first("What is it?", scored)] == [near.title, hub.title]
+
+
+def test_a_chinese_question_is_near_by_the_vectors_that_read_it() -> None:
+    far, near = passages()[:2]
+    scored = [
+        replace(far, scores={"fused": 0.5, "dense": 0.9, "multilingual": 0.1}),
+        replace(near, scores={"fused": 0.5, "dense": 0.1, "multilingual": 0.9}),
+    ]
+
+    assert [each.title for each in direct_first("这是什么？", scored)] == [near.title, far.title]
+
+
+def test_a_table_of_contents_comes_after_what_it_lists() -> None:
+    first, other = passages()[:2]
+    contents = "- 1.1. Nodes\n- 1.2. Cables\n- 1.3. Ships"
+    scored = [
+        replace(first, text=contents, scores={"fused": 0.9, "dense": 0.9}),
+        replace(other, scores={"fused": 0.1, "dense": 0.1}),
+    ]
+
+    assert [each.title for each in direct_first("What?", scored)] == [other.title, first.title]
+
+
+def test_a_chinese_definition_says_of_its_subject_what_it_is() -> None:
+    asked = "什么是 Debian？"
+
+    assert shows_intent("definition", "Debian GNU/Linux 是一个发行版。", asked)
+    assert not shows_intent("definition", "它们都不是 Debian；它们是发行版。", asked)
