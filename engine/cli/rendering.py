@@ -97,6 +97,7 @@ _DIRECTIONS = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x
 _CONTROL = dict.fromkeys((*range(0x20), *range(0x7F, 0xA0)), "\N{REPLACEMENT CHARACTER}") | {
     code: f"\\u{code:04x}" for code in _DIRECTIONS
 }
+_CONTROL[0x0D] = ""  # of the line ends of another system
 _CONTROL_BUT_LINES = {code: mark for code, mark in _CONTROL.items() if chr(code) not in "\n\t"}
 
 

@@ -170,6 +170,8 @@ def _repeats(weighed: Sequence[ScoredSentence], row: int, chosen: Sequence[int])
     return any(len(terms & o) >= SAME * max(1, min(len(terms), len(o))) for o in others)
 
 
+SAID_FROM, SAID = 2.5, 0.5
+"""A reader's logit from which an excerpt is taken to answer, and the probability that it does."""
 SHOWN_OF = 3
 """The short answer of a Chinese question is one of so many spans, the likeliest."""
 STATED = 0.8
@@ -270,6 +272,13 @@ def extractive_answer(
         bound=None if intent == "comparison" else _bound(analysis, weight=weight),
         readings=_readings(analysis, excerpts, read),
     )
+    logits = [each.logit for each in excerpts if each.logit is not None]
+    if (
+        isinstance(read, SpanReader)
+        and asked.language == "en"
+        and max(logits, default=0.0) >= SAID_FROM
+    ):
+        found = {**found, "held": max(found["held"], SAID)}
     if facts:
         found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
     if found["held"] < min_evidence:

@@ -21,7 +21,7 @@ Form = Literal["prose", "list", "code", "table"]
 
 LONGEST_CAPTION = 80
 """Words of a paragraph that still counts as the caption of what stands below it."""
-LONGEST_WORDS = 180
+LONGEST_WORDS = 220
 """Words of an excerpt, at most; two Chinese characters count as one."""
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
 _INDENTED = re.compile(r"[ \t]{2,}\S")

@@ -34,6 +34,8 @@ Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
 
 READ_BLOCKS = 10
 """Blocks that reach the reader."""
+EACH_OF = 6
+"""Passages of which a block reaches the reader, whatever words it shares with the question."""
 SIDE_BLOCKS = 4
 """Blocks that reach the reader for one side of a comparison."""
 READ_PASSAGES = 10
@@ -52,15 +54,20 @@ WHOLE_WORDS = 180
 """A section is shown whole where it is no longer than this."""
 SIBLINGS = 3
 """From so many sections side by side on they are a list."""
-WORDS = 0.4
+WORDS = 0.2
 """Weight of the best sentence's score and the heading beside the reader's logit."""
+NEARLY = 3.5
+"""What adjoins the best block and is read as so much less is shown with it."""
 OPENS = 1.0
 """Logits for the first block of a section."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excerpt:
-    """Excerpt `passages[passage].text[start:end]` below its heading."""
+    """Excerpt `passages[passage].text[start:end]` below its heading.
+
+    `logit` is the reader's, of the part that it read; None without a reader.
+    """
 
     passage: int
     start: int
@@ -68,6 +75,16 @@ class Excerpt:
     heading: str
     text: str
     score: float
+    logit: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Best:
+    """The best block with its score, and what the reader gave it; None without one."""
+
+    block: ExcerptBlock
+    score: float
+    logit: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +132,7 @@ def choose_excerpts(
     if sides:
         return _beside(question, sides, candidates, passages, blocks, read=read)
     best = _best(question, intent, candidates[:READ_BLOCKS], passages, read=read)
-    listed = _siblings(best[0], blocks) if intent == "list" else []
+    listed = _siblings(best.block, blocks) if intent == "list" else []
     if len(listed) >= SIBLINGS:
         return [_listed(best, listed, passages)]
     return [_extended(best, blocks, passages)]
@@ -133,11 +150,9 @@ def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[Excerp
     ]
 
 
-def _listed(
-    best: tuple[ExcerptBlock, float], listed: Sequence[ExcerptBlock], passages: Sequence[Passage]
-) -> Excerpt:
+def _listed(best: _Best, listed: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> Excerpt:
     """Return the sections side by side, with their headings."""
-    block, score = best
+    block = best.block
     text, start = passages[block.passage].text, listed[0].section_start
     end = start + cut_long(text[start : listed[-1].end])
     return Excerpt(
@@ -146,7 +161,8 @@ def _listed(
         end=end,
         heading=block.above,
         text=text[start:end],
-        score=score,
+        score=best.score,
+        logit=best.logit,
     )
 
 
@@ -169,7 +185,10 @@ def _candidates(
     weighed: Sequence[ScoredSentence],
     wanted: Mapping[str, float],
 ) -> list[_Weighed]:
-    """Return the blocks by their best sentence and heading, best first."""
+    """Return the best block of each of the first passages, then the others, best first.
+
+    A block is as good as its best sentence and its heading promise.
+    """
     found = []
     for block in blocks:
         inside = [
@@ -181,7 +200,10 @@ def _candidates(
         if inside:
             prior = max(inside) + HEADING * _agreement(block.heading, wanted)
             found.append(_Weighed(block=block, prior=prior))
-    return sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
+    ordered = sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
+    first = {one.block.passage: one for one in reversed(ordered)}
+    leading = [first[passage] for passage in sorted(first)[:EACH_OF]]
+    return [*leading, *(one for one in ordered if one not in leading)]
 
 
 def _agreement(heading: str, wanted: Mapping[str, float]) -> float:
@@ -202,7 +224,8 @@ def _best(
     passages: Sequence[Passage],
     *,
     read: Reader | None,
-) -> tuple[ExcerptBlock, float]:
+) -> _Best:
+    logits: NDArray[np.float64] | None = None
     scores = np.array([one.prior for one in candidates])
     if read is not None:
         logits = read(question, [_read_text(one.block, passages) for one in candidates])
@@ -212,7 +235,32 @@ def _best(
     opens = [one.block.place == 0 and _is_said(one.block) for one in candidates]
     scores = scores + OPENS * np.array(opens)
     row = int(np.argmax(scores))
-    return candidates[row].block, float(scores[row])
+    near = [
+        one.block
+        for one, score in zip(candidates, scores, strict=True)
+        if score >= scores[row] - NEARLY
+    ]
+    return _Best(
+        block=_with_adjoining(candidates[row].block, near, passages),
+        score=float(scores[row]),
+        logit=None if logits is None else float(logits[row]),
+    )
+
+
+def _with_adjoining(
+    block: ExcerptBlock, near: Sequence[ExcerptBlock], passages: Sequence[Passage]
+) -> ExcerptBlock:
+    """Join a block with those before and behind it in its section that answer nearly as well."""
+    text = passages[block.passage].text
+    for other in near:
+        if (other.passage, other.section) != (block.passage, block.section):
+            continue
+        start, end = min(block.start, other.start), max(block.end, other.end)
+        between = text[min(block.end, other.end) : max(block.start, other.start)]
+        if not between.strip() and count_words(text[start:end]) <= LONGEST_WORDS:
+            place = min(block.place, other.place)
+            block = replace(block, start=start, end=end, place=place, text=text[start:end])
+    return block
 
 
 def _is_said(block: ExcerptBlock) -> bool:
@@ -290,12 +338,12 @@ def _rest(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBl
 
 
 def _extended(
-    best: tuple[ExcerptBlock, float],
+    best: _Best,
     blocks: Sequence[ExcerptBlock],
     passages: Sequence[Passage],
 ) -> Excerpt:
     """Show a short section whole; else continue a short block with the next, and cut a long one."""
-    block, score = best
+    block = best.block
     text, start, end = passages[block.passage].text, block.start, block.end
     rest = _rest(block, blocks)
     section = _section_start(block, blocks)
@@ -313,7 +361,8 @@ def _extended(
         end=end,
         heading=block.heading,
         text=text[start:end],
-        score=score,
+        score=best.score,
+        logit=best.logit,
     )
 
 

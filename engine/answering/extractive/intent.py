@@ -26,7 +26,7 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
      r"|^\W*how to\b"),
     ("definition", r"\bwhat do(?:es)? .{1,60} (?:mean|stand for|refer to)\b|\bmeaning of\b"),
     ("explanation", r"^\W*(?:can|could|may|must|should|do) (?:i|you|we)\b"
-     r"|^\W*is it (?:possible|safe)\b|^\W*what (?:does|do|should|can|happens|happened)\b"
+     r"|^\W*is it (?:possible|safe)\b|^\W*what (?:does|do|should|must|can|happens|happened)\b"
      r"|^\W*how (?:does|is|are|was|were|did)\b"
      r"|^\W*(?:describe|explain)\b|^\W*tell me (?:about|how)\b"),
     ("definition", r"^\W*(?i:who) (?:is|was|are|were) (?:[A-Z][\w’.-]*\s*){1,4}\?*$"),

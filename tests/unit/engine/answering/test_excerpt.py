@@ -216,7 +216,9 @@ def test_wrapped_lines_are_joined_and_code_columns_and_verses_stay() -> None:
     columns = "Met mast and instruments             EUR   210,000\nBoathouse            EUR   1"
 
     def rendered(text: str) -> str:
-        excerpt = Excerpt(passage=0, start=0, end=len(text), heading="", text=text, score=1.0)
+        excerpt = Excerpt(
+            passage=0, start=0, end=len(text), heading="", text=text, score=1.0, logit=None
+        )
         return render_excerpt(excerpt, 1)
 
     assert rendered(wrapped) == f"{wrapped.replace(chr(10), ' ')} [1]"
@@ -261,3 +263,50 @@ def test_a_chinese_definition_says_of_its_subject_what_it_is() -> None:
 
     assert shows_intent("definition", "Debian GNU/Linux 是一个发行版。", asked)
     assert not shows_intent("definition", "它们都不是 Debian；它们是发行版。", asked)
+
+
+FILLER = " ".join(["The mate writes the log of the day in the wheelhouse."] * 9)
+
+
+def manual(*paragraphs: str) -> list[Passage]:
+    text = "# Manual\n\n## The winch\n\n" + "\n\n".join(paragraphs) + "\n"
+    return [
+        Passage(
+            text=text, score=1.0, relevance=0.9, document_id="m", chunk_id="m", title="Manual",
+            start=0, end=len(text),
+        )
+    ]  # fmt: skip
+
+
+def excerpt_of(some: list[Passage], question: str, read: dict[str, float] | None = None) -> str:
+    def reader(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        logits = read or {}
+        return np.array(
+            [max((logits[part] for part in logits if part in text), default=-5.0) for text in texts]
+        )
+
+    draft = extractive_answer(
+        question, some, weight=weight, min_evidence=0.0, one_excerpt=True, read=reader
+    )
+    return draft.text
+
+
+def test_a_short_section_is_shown_whole() -> None:
+    some = manual("Yes. Two hands are needed.", "The mate tells them how to start the winch.")
+    text = excerpt_of(some, "How do I start the winch?", {"winch": 5.0})
+    assert "Yes. Two hands are needed." in text
+    assert "start the winch" in text
+
+
+def test_what_adjoins_the_best_part_and_answers_nearly_as_well_is_shown_with_it() -> None:
+    some = manual(
+        f"Make the key first. {FILLER}", f"Then start the winch. {FILLER}", f"Rest. {FILLER}"
+    )
+    both = excerpt_of(some, "How do I start the winch?", {"key first": 4.0, "Then start": 5.0})
+    assert "Make the key first." in both
+    assert "Rest." not in both
+    alone = excerpt_of(some, "How do I start the winch?", {"key first": -4.0, "Then start": 5.0})
+    assert "Make the key first." in alone, "its beginning leans on it"
+    apart = manual(f"Make the key first. {FILLER}", f"The winch: start it. {FILLER}")
+    only = excerpt_of(apart, "How do I start the winch?", {"key first": -4.0, "start it": 5.0})
+    assert "Make the key first." not in only
