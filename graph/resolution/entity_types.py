@@ -25,8 +25,11 @@ _WORKS_BY_NAME = """
 charter agreement convention act guidelines policy license licence manual guide report symphony
 suite bible gospel song ballad handbook protocol hymn
 """
-_HEADS = dict.fromkeys(_SURNAME_LIKE.split(), "PLACE") | dict.fromkeys(
-    _WORKS_BY_NAME.split(), "WORK"
+_HEADS = (
+    dict.fromkeys(_SURNAME_LIKE.split(), "PLACE")
+    | dict.fromkeys(_WORKS_BY_NAME.split(), "WORK")
+    | dict.fromkeys(("tool", "kernel", "toolkit"), "PRODUCT")
+    | dict.fromkeys(("ghost", "spirit"), "PERSON")
 )
 """Last words of names that tell a type where nothing speaks against it."""
 
@@ -63,7 +66,7 @@ def decide_types(
         return types
     scores = _scores(types, named)
     for kind, weight in cues.items():
-        if kind not in _NO_TYPES:
+        if kind not in _NO_TYPES and (weight > 0 or kind != head):
             scores[kind] += max(weight, _MOST_AGAINST)
     if head:
         is_doubtful = is_surname_like and not scores["PLACE"]
@@ -110,7 +113,7 @@ _RANK_WORDS = """
 king queen prince princess duke duchess earl baron baroness bishop pope emperor empress governor
 founder judge mayor battle siege treaty ballad republic kingdom province city university ministry
 """
-_NOBLES = ("count", "countess", "margrave", "lord", "landgrave", "elector")
+_NOBLES = ("count", "countess", "margrave", "lord", "landgrave", "elector", "ghost", "spirit")
 _RANKS = {word: CLASS_TYPES[word] for word in _RANK_WORDS.split()} | dict.fromkeys(
     _NOBLES, "PERSON"
 )

@@ -507,7 +507,7 @@ def majority_type(types: Counter[str]) -> str:
     return "CONCEPT" if types["CONCEPT"] > types["NAME"] else "NAME"
 
 
-_FEW_TOLD = 8
+_FEW_TOLD = 12
 
 
 def _type_order(kind: str) -> tuple[int, str]:
