@@ -223,8 +223,9 @@ def map_batches(
 ) -> list[MapBatch]:
     """Pack reports in order into as few batches as the call budget allows.
 
-    Numbers run through all batches. A report above the budget is divided between its findings; a
-    single finding above it makes a batch of its own.
+    Numbers run through all batches. A model's summary stands above its findings where it fits. A
+    report above the budget is divided between its findings; a single finding above it makes a batch
+    of its own.
     """
     batches: list[MapBatch] = []
     blocks: list[str] = []
@@ -252,6 +253,10 @@ def _parts(report: Report, number: int, *, budget_tokens: int, count: TokenCount
     lines: list[str] = []
     findings: dict[int, tuple[str, Finding]] = {}
     size = count(heading)
+    summary = " ".join(report.summary.split()) if report.written_by else ""
+    if summary and size + count(summary + "\n") <= budget_tokens // 2:
+        lines.append(summary)
+        size += count(summary + "\n")
     for place, finding in enumerate(report.findings, start=number + 1):
         line = f"[{place}] {' '.join(finding.text.split())}"
         new = count(line + "\n")

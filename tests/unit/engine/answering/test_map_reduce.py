@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ from engine.types import Passage, Usage
 from engine.verification.pipeline import CitationVerifier
 from graph.llm import Prompt
 from graph.model import Chunk, Evidence, Finding, Report
-from graph.search.global_search import Point
+from graph.search.global_search import Point, report_text
 
 TEXT = "The cable broke in 2016. The choir sang."
 CHUNKS = {
@@ -122,6 +123,23 @@ def check(reply: str, passages: Sequence[Passage], usage: Usage) -> Draft:
 
 def point(text: str, score: float, *evidences: Evidence, community: str = "a") -> Point:
     return Point(text=text, score=score, evidences=evidences, community_id=community)
+
+
+def test_the_map_is_shown_the_summary_of_a_report_that_a_model_wrote() -> None:
+    written = replace(report("a", BROKE, SANG), written_by="m")
+    (batch,) = map_batches([written, report("b", BROKE)], budget_tokens=100, count=words)
+    assert batch.context.count("Summary.") == 1
+    assert batch.context.startswith("# About a\nSummary.\n[1] ")
+    shown = re.sub(r"^# |^\[\d+\] ", "", batch.context.split("\n\n")[0], flags=re.MULTILINE)
+    assert shown == report_text(written)
+
+
+def test_a_report_divided_among_calls_shows_its_summary_once_and_within_the_budget() -> None:
+    written = replace(report("a", *[BROKE] * 6), written_by="m", summary="one two three")
+    batches = map_batches([written], budget_tokens=18, count=words)
+    assert len(batches) > 1
+    assert sum("one two three" in batch.context for batch in batches) == 1
+    assert all(words(batch.context) <= 18 for batch in batches)
 
 
 def test_points_keep_the_places_of_the_findings_that_they_name() -> None:
