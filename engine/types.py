@@ -328,7 +328,7 @@ class Answer:
 
     def __str__(self) -> str:
         """Return the answer with its sources, as the command line shows it."""
-        from .answering.plain_text import answer_text
+        from .plain_text import answer_text
 
         return answer_text(self)
 
@@ -343,7 +343,7 @@ class Answer:
 
     def _repr_markdown_(self) -> str:
         """Return the answer as a notebook shows it."""
-        from .answering.plain_text import answer_markdown
+        from .plain_text import answer_markdown
 
         return answer_markdown(self)
 

@@ -29,8 +29,9 @@ from engine.answering.extractive.question_type import (
 from engine.chunking.llm import context_spans
 from engine.chunking.span_parser import ContextSource, SpanNodeParser
 from engine.chunking.strategy import ChunkOptions, node_parser, select_strategy
+from engine.plain_text import strip_markdown
 from engine.prompts import escape_delimiters, is_injection
-from engine.retrieval.passages import split_passages, strip_markdown, with_neighbours
+from engine.retrieval.passages import split_passages, with_neighbours
 from engine.types import Passage, Shape, Strategy
 from engine.verification.claims import parse_claims
 from engine.verification.entailment import EntailmentScorer

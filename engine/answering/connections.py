@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from graph.text.cjk import has_han
 
+from ..plain_text import strip_markdown
 from ..prompts import Language, language_of
-from ..retrieval.passages import strip_markdown
 from ..storage.graph_api import (
     OCCURS_WITH,
     Chunk,

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import islice
 
-from ..prompts import Language, language_of
 from ..retrieval.lexical_variants import lexical_variants
-from ..retrieval.passages import Sentence, split_passages, strip_markdown
+from ..retrieval.passages import Sentence, split_passages
 from ..storage.tokenization import TokenWeight, tokens
-from ..types import Answer, NearestPassage, Passage
+from ..types import NearestPassage, Passage
 from .extractive.question_type import strip_question_words
 
 NEAREST = 3
@@ -21,8 +20,6 @@ NEAREST = 3
 SHORT_CHARACTERS = 100
 """Below these a sentence is shown with the next one."""
 LONGEST_CHARACTERS = 400
-
-HEADINGS: dict[Language, str] = {"en": "Nearest in the library:", "zh": "资料库中最接近的内容："}
 
 
 def nearest_passages(
@@ -66,16 +63,3 @@ def _nearest(
 def _shared(sentence: Sentence, wanted: dict[str, float]) -> float:
     held = sentence.terms | sentence.tells
     return sum(w for term, w in wanted.items() if not held.isdisjoint(lexical_variants(term)))
-
-
-def nearest_lines(answer: Answer) -> list[str]:
-    """Render the nearest passages below their heading, a line each."""
-    if not answer.nearest:
-        return []
-    lines = [HEADINGS[language_of(answer.question)]]
-    for each in answer.nearest:
-        page = f", p. {each.page}" if each.page else ""
-        text = " ".join(strip_markdown(each.text).split())
-        place = f"{each.document_id}{page}:{each.start}-{each.end}"
-        lines.append(f"- {each.name} ({place}): “{text}”")
-    return lines

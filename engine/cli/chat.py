@@ -126,7 +126,7 @@ def _lines() -> Iterator[str]:
 
 def _obeyed(said: str, turns: list[Turn], last: Answer | None) -> bool:
     """Carry out a command; False ends the conversation."""
-    from ..answering.plain_text import source_lines
+    from ..plain_text import source_lines
     from .rendering import print_line, show_error
 
     command, _, rest = said.partition(" ")

@@ -22,9 +22,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from ..answering.nearest import nearest_lines
-from ..answering.plain_text import place_of, source_lines
 from ..events import AnswerEvent, Event, PassagesEvent, RouteEvent, StepEvent, TokensEvent
+from ..plain_text import nearest_lines, place_of, source_lines
 from ..types import EMPTY, Answer, TraceStep
 
 if TYPE_CHECKING:

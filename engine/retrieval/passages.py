@@ -23,6 +23,7 @@ from graph.text.cjk import HAN
 from ..answering.extractive.question_type import has_birth_and_death
 from ..events import Listener, StepEvent, null_listener
 from ..llm.budget import current_usage
+from ..plain_text import table_cells
 from ..storage.graph_api import WalkSnapshot, sentence_spans
 from ..storage.tokenization import tokens
 from ..types import Passage, TraceStep
@@ -155,12 +156,7 @@ _HEADING = re.compile(r"^\s*#{1,6}\s|^[A-Z]{2,}(?:[ ,:'’&-]+[A-Z]{2,})+[ .:]*$
 _RULE = re.compile(r"^[\W\d_]*$")
 _RULE_LINE = re.compile(r"^\s*[-=_*~]{3,}\s*$", re.MULTILINE)
 _KEY_VALUE = re.compile(r"^[ \t]*[^\W\d_][^\n:：。！？]{0,30}[:：][ \t]*\S", re.MULTILINE)
-_LINK = re.compile(r"!?\[([^\]]*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)")
-_STRESS = re.compile(r"(\*{1,3}|_{2,3}|`)(?=\S)(.+?)(?<=\S)\1")
-_TABLE_ROW = re.compile(r"\s*\|(?:[^|\n]+\|){2,}\s*$")
 _TABLE_HEAD = re.compile(r"\n\s*\|(?:\s*:?-+:?\s*\|)+\s*$")
-_LIST_ITEM = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)+")
-_MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
 _NAME = re.compile(
     r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Z][\w'’-]+(?=\s[A-Z])|《[^》]+》|「[^」]+」"
     rf"|[{HAN}]{{2,}}·[{HAN}]{{2,}}"
@@ -229,7 +225,7 @@ def split_passages(passages: Sequence[Passage]) -> list[Sentence]:
             if not text.startswith("|"):
                 header, head = frozenset(), ()
             elif not header:
-                header, head = terms, _cells(text.partition("\n")[0])
+                header, head = terms, table_cells(text.partition("\n")[0])
                 if _TABLE_HEAD.search(text):
                     continue
             else:
@@ -274,30 +270,6 @@ def _lines(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]
                 begin = start + line.start() + line.group().index(stripped)
                 pieces.append((begin, begin + len(stripped)))
     return pieces
-
-
-def strip_markdown(text: str, *, columns: Sequence[str] = ()) -> str:
-    """Return a sentence on one line without Markdown; its own `[3]` becomes `(3)`.
-
-    The cells of a table's row stand with dots between them, each behind the heading of its column
-    where `columns` has one for each.
-    """
-    if _TABLE_ROW.match(text):
-        cells = _cells(text)
-        if len(columns) == len(cells):
-            named = zip(columns, cells, strict=True)
-            cells = tuple(f"{name}: {cell}" if name else cell for name, cell in named if cell)
-        text = " · ".join(cells)
-    text = _LIST_ITEM.sub("", text)
-    text = _LINK.sub(r"\1", text)
-    for _ in range(3):
-        text = _STRESS.sub(r"\2", text)
-    text = text.replace("**", "")
-    return " ".join(_MARK.sub(r"(\1)", text).split())
-
-
-def _cells(text: str) -> tuple[str, ...]:
-    return tuple(cell.strip() for cell in text.strip().strip("|").split("|"))
 
 
 def with_neighbours(text: str, *, title: str) -> str:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError, create_model
 
-from ..answering.nearest import nearest_lines
 from ..concurrency import WorkCancelled
 from ..errors import QuestionError, SourceError, UnknownName
 from ..events import AnswerEvent, StepEvent
 from ..graph_explorer import community_lines, community_list_lines, entity_lines, path_lines
+from ..plain_text import nearest_lines
 from ..storage.graph_api import EntityPath
 from ..types import Answer, Citation, IngestReport, MetaValue, Passage, Turn
 from .schemas import (

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...embeddings.span_reading import Reading
+from ...plain_text import strip_markdown
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import (
     Sentence,
     split_passages,
-    strip_markdown,
     with_neighbours,
 )
 from ...storage.tokenization import TokenWeight, tokens

@@ -16,8 +16,9 @@ from itertools import islice, zip_longest
 
 from graph.text.cjk import has_han, is_chinese
 
+from ...plain_text import strip_markdown
 from ...prompts import language_of
-from ...retrieval.passages import Tracer, strip_markdown
+from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk, Entity
 from ...storage.tokenization import tokens
 from ...types import Citation

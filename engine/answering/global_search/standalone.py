@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from graph.text.cjk import HAN_CHARACTER, count_han, is_chinese
 
-from ...retrieval.passages import strip_markdown
+from ...plain_text import strip_markdown
 from ...storage.graph_api import sentence_spans
 
 MIN_WORDS, MAX_WORDS = 8, 40

@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Request, Response
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from ...answering.nearest import nearest_lines
 from ...conversation import pair_messages
 from ...events import AnswerEvent, CitationsEvent, Event, PassagesEvent, TokensEvent
+from ...plain_text import nearest_lines
 from ...types import Answer, Citation, Passage, Turn, Usage
 from ..errors import Problem, as_openai_error
 from ..jobs import Caller, ServiceHere

@@ -19,8 +19,9 @@ from engine.answering.extractive.question_type import (
     strip_question_words,
 )
 from engine.answering.packing import Draft
+from engine.plain_text import strip_markdown
 from engine.prompts import ABSTENTION
-from engine.retrieval.passages import split_passages, strip_markdown, with_neighbours
+from engine.retrieval.passages import split_passages, with_neighbours
 from engine.storage.tokenization import tokens
 from engine.types import Passage
 

@@ -8,14 +8,9 @@ import pytest
 from llama_index.core.schema import Document
 
 from engine import Answer, KnowledgeEngine, Settings
-from engine.answering.nearest import (
-    HEADINGS,
-    LONGEST_CHARACTERS,
-    NEAREST,
-    nearest_lines,
-    nearest_passages,
-)
+from engine.answering.nearest import LONGEST_CHARACTERS, NEAREST, nearest_passages
 from engine.api.routes.chat_completions import _nearest
+from engine.plain_text import HEADINGS, nearest_lines
 from engine.prompts import ABSTENTION
 from engine.tools.definitions import answer_lines, answer_value
 from engine.types import Passage

@@ -23,8 +23,9 @@ from engine.answering.extractive.question_type import (
     is_dateline,
 )
 from engine.answering.packing import Draft
+from engine.plain_text import strip_markdown
 from engine.retrieval.lexical_variants import lexical_variants
-from engine.retrieval.passages import split_passages, strip_markdown
+from engine.retrieval.passages import split_passages
 from engine.storage.tokenization import tokens
 from engine.types import Passage
 
