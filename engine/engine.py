@@ -205,7 +205,7 @@ class KnowledgeEngine:
             ModelUnavailable: a model that settings name is not there.
         """
         if _ADDRESS.match(str(path)):
-            raise LibraryError(f"library is no folder: {str(path)!r}; give the path of a folder")
+            raise LibraryError(f"library is not a folder: {str(path)!r}; give the path of a folder")
         if not isinstance(settings, Settings):
             settings = Settings.load(settings)
         environment: Mapping[str, str] = os.environ

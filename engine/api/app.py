@@ -84,7 +84,7 @@ async def drawing(name: str) -> Response:
     """Return a script of what draws graphs, the same as in the graph page."""
     script = _drawing().get(name)
     if script is None:
-        raise Problem(404, "not-found", "no such script")
+        raise Problem(404, "not-found", f"no such script: {name!r}; reload the page")
     return Response(script, media_type="text/javascript", headers=_HEADERS)
 
 

@@ -38,7 +38,7 @@ FOREMOST_FACTOR = 5
 FIRST_NAME_TERMS = 5
 """Mentions from which a usual given name, "Bob", is how a text calls the one who has it."""
 MOST_INFORMAL = 20
-"""Frequency ratio above which a given name is somebody else's than the rare full name's."""
+"""Frequency ratio above which a given name belongs to another person than the rare full name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

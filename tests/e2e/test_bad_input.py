@@ -220,7 +220,9 @@ def test_what_cannot_be_asked_is_one_line(
         pytest.param("chunk: {size_tokens: 1}\n", {}, "chunk.size_tokens: ", id="out of range"),
         pytest.param("chunk: [\n", {}, "cannot read profile: 'my.yaml'", id="not YAML"),
         pytest.param("- chunk\n", {}, "profile is not a mapping", id="a list"),
-        pytest.param(None, {}, "no such profile: 'my.yaml'; configs/", id="no such file"),
+        pytest.param(
+            None, {}, "no such profile: 'my.yaml'; give a YAML file, or one of", id="no such file"
+        ),
         pytest.param(
             "", {"LOREGRAPH_CHUNK__SIZE_TOKENS": "many"}, "size_tokens", id="a word for a number"
         ),

@@ -105,7 +105,7 @@ def test_a_shipped_profile_is_found_by_its_name_from_anywhere(talked: Path, lore
 def test_an_address_is_no_library(talked: Path, loregraph) -> None:
     done = loregraph(talked, "add", "docs", "--library", "http://example.org/library")
     assert done.returncode == 1
-    assert "library is no folder" in done.stderr
+    assert "library is not a folder" in done.stderr
     assert not (talked / "http:").exists()
 
 

@@ -41,7 +41,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def in_repository() -> set[str]:
-    """The wheel's names of all files of both packages, of `loregraph.py` and of `configs/`."""
+    """The wheel's names of all files of both packages, of `loregraph.py`, profiles and corpus."""
     files = {
         f"loregraph/{path.relative_to(REPOSITORY).as_posix()}"
         for package in PACKAGES
@@ -49,7 +49,12 @@ def in_repository() -> set[str]:
         if path.is_file() and "__pycache__" not in path.parts
     }
     profiles = {f"loregraph/engine/configs/{p.name}" for p in (REPOSITORY / "configs").iterdir()}
-    return files | profiles | {"loregraph/__init__.py", "loregraph/py.typed"}
+    corpus = {
+        f"loregraph/engine/{path.relative_to(REPOSITORY).as_posix()}"
+        for path in (REPOSITORY / "data" / "corpus").rglob("*")
+        if path.is_file()
+    }
+    return files | profiles | corpus | {"loregraph/__init__.py", "loregraph/py.typed"}
 
 
 def test_the_wheel_holds_both_packages_whole_and_beside_them_only_their_deprecated_names(

@@ -57,7 +57,7 @@ SIBLINGS = 3
 WORDS = 0.2
 """Weight of the best sentence's score and the heading beside the reader's logit."""
 NEARLY = 3.5
-"""What adjoins the best block and is read as so much less is shown with it."""
+"""Logits below the best block at which an adjoining one is shown with it."""
 OPENS = 1.0
 """Logits for the first block of a section."""
 
