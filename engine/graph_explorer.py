@@ -153,7 +153,8 @@ class GraphExplorer:
     ) -> Neighbourhood:
         """Return the neighbourhood of an entity.
 
-        Up to `limit` nodes, nearest and strongest first.
+        Up to `limit` nodes, nearest and strongest first; each with its community where no filter
+        hides documents, since communities rest on them all.
 
         Raises:
             UnknownName: nothing that may be seen is called so.
@@ -161,10 +162,11 @@ class GraphExplorer:
         """
         limit, evidences = _checked(limit, evidences)
         with self._looking(filters, namespace) as look:
-            seen = look.communities
+            seen, sees_all = look.communities, document_filter(filters, namespace=namespace) is None
 
             def community_of(number: int) -> CommunityName | None:
-                return next(iter(seen.names_of(seen.of_entity.get(number, ())[:1])), None)
+                own = seen.of_entity.get(number, ())[:1] if sees_all else ()
+                return next(iter(seen.names_of(own)), None)
 
             return look.explorer.neighbourhood(
                 name,

@@ -28,7 +28,7 @@ def find_profile(profile: str | Path) -> Path:
     is there.
     """
     path = Path(profile)
-    if path.exists() or path.parent.name not in {"", "configs"}:
+    if path.is_file() or path.parent.name not in {"", "configs"}:
         return path
     if path.stem in shipped_profiles() and path.suffix in {"", ".yaml"}:
         return shipped(f"configs/{path.stem}.yaml")

@@ -21,9 +21,9 @@ from .session import (
     DEFAULT_LIBRARY,
     FiltersOption,
     LibraryOption,
+    ModeOption,
     ProfileOption,
     WithinOption,
-    mode_of,
     reading,
 )
 
@@ -72,14 +72,7 @@ def turn_of(answer: Answer) -> Turn:
 
 
 def chat(
-    mode: Annotated[
-        str,
-        typer.Option(
-            metavar="<mode>",
-            help="auto, local (passages), global (the whole), or both.",
-            callback=mode_of,
-        ),
-    ] = "auto",
+    mode: ModeOption = "auto",
     history: HistoryOption = None,
     filters: FiltersOption = None,
     namespace: WithinOption = None,
@@ -105,8 +98,8 @@ def chat(
                 show_failure(error, then="the conversation goes on")
                 continue
             turns.append(turn_of(last))
-        if history:
-            write_turns(history, turns)
+            if history:
+                write_turns(history, turns)
 
 
 def _lines() -> Iterator[str]:

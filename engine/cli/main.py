@@ -28,6 +28,7 @@ from .session import (
     JsonOption,
     LibraryOption,
     MetaOption,
+    ModeOption,
     NamespaceOption,
     ProfileOption,
     ReportOption,
@@ -43,7 +44,6 @@ from .session import (
     level_of,
     library_or_none,
     metadata_of,
-    mode_of,
     opened,
     pattern_of,
     reading,
@@ -237,14 +237,7 @@ def sync(
 @app.command()
 def ask(
     question: Annotated[Words, typer.Argument(help="The question, best in quotes.")],
-    mode: Annotated[
-        str,
-        typer.Option(
-            metavar="<mode>",
-            help="auto, local (passages), global (the whole), or both.",
-            callback=mode_of,
-        ),
-    ] = "auto",
+    mode: ModeOption = "auto",
     effort: Annotated[
         str | None,
         typer.Option(
@@ -278,9 +271,9 @@ def ask(
             history=turns,
         )
         answer = render_stream(events, visible=stderr_is_tty() and not json_output)
+    show_answer(answer, explain=explain, as_json=json_output)
     if history:
         write_turns(history, [*turns, turn_of(answer)])
-    show_answer(answer, explain=explain, as_json=json_output)
 
 
 @app.command()

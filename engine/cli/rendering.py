@@ -144,16 +144,17 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     bars = Progress(*columns, TimeElapsedColumn(), console=ERRORS)
     tasks: dict[str, TaskID] = {}
-    before = ""
+    before, idle = "", False
 
     def complete(stage: str) -> None:
         if stage in tasks:
             bars.update(tasks[stage], completed=bars.tasks[tasks[stage]].total)
 
     def progress(stage: str, done: int, total: int) -> None:
-        nonlocal before
+        nonlocal before, idle
         if not tasks:
-            if not total or stage in _DERIVED:
+            idle = idle or (stage == "read" and not total)
+            if not total or (idle and stage in _DERIVED):
                 return  # nothing was read: what follows from it changes nothing
             bars.start()
         if stage != before and before != "read":  # files are read while others are worked on

@@ -26,6 +26,23 @@ DEFAULT_LIBRARY = Path("library")
 MODES = ("auto", "local", "global", "both")
 LEVELS = ("debug", "info", "warning", "error")
 EFFORTS = ("low", "medium", "high")
+
+
+def mode_of(given: str) -> str:
+    """Validate the mode option."""
+    if given not in MODES:
+        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, MODES))}.")
+    return given
+
+
+ModeOption = Annotated[
+    str,
+    typer.Option(
+        metavar="<mode>",
+        help="auto, local (passages), global (the whole), or both.",
+        callback=mode_of,
+    ),
+]
 LibraryOption = Annotated[Path, typer.Option("--library", "-l", help="The library's folder.")]
 ProfileOption = Annotated[
     Path | None,
@@ -88,13 +105,6 @@ def pattern_of(report: Path | None, sources: Sequence[str]) -> list[str]:
     folders = sorted({Path(source).resolve() for source in sources})
     inside = [place.relative_to(each) for each in folders if place.is_relative_to(each)]
     return ["/" + re.sub(r"([\\*?\[\] !#])", r"\\\1", each.as_posix()) for each in inside]
-
-
-def mode_of(given: str) -> str:
-    """Validate the mode option."""
-    if given not in MODES:
-        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, MODES))}.")
-    return given
 
 
 def effort_of(given: str | None) -> str | None:

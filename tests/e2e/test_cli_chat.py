@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,28 @@ def test_a_follow_up_is_understood_from_what_was_said_and_the_conversation_is_ke
     said = json.loads((talked / "kept.json").read_text(encoding="utf8"))
     assert [sorted(turn) for turn in said] == [["answer", "question"]] * 2
     assert "lamp" in said[1]["question"], "as it was understood"
+
+
+def test_what_was_said_is_kept_when_a_conversation_is_interrupted(talked: Path) -> None:
+    command = [sys.executable, "-m", "engine.cli", "chat", "--history", "cut.json"]
+    with subprocess.Popen(
+        command, cwd=talked, env=environment(models=False), encoding="utf8",
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write("Who lit the lamp at Gull Quay?\n")
+        process.stdin.flush()
+        while "[1]" not in process.stdout.readline():
+            pass
+        while process.stdout.readline().strip():
+            pass
+        time.sleep(1)  # the next question is waited for
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode not in {0, 1}
+    assert "Traceback" not in errors
+    assert len(json.loads((talked / "cut.json").read_text(encoding="utf8"))) == 1
 
 
 def test_ask_goes_on_from_a_conversation_and_adds_to_it(talked: Path, loregraph) -> None:

@@ -210,6 +210,13 @@ def test_the_drawing_is_coloured_by_type_or_community_and_pressed_to_go_on(tab: 
     page.locator(".entity h2", has_text=other["title"]).wait_for()
 
 
+def test_a_drawing_that_cannot_be_loaded_says_so(tab: Tab) -> None:
+    tab.expected.append("net::ERR_FAILED")
+    tab.page.route(re.compile("vis-network"), lambda route: route.abort())
+    page = tab.open("#/graph")
+    page.get_by_role("alert").get_by_text("The graph cannot be drawn here").wait_for()
+
+
 def test_both_graphs_are_drawn_by_the_same_scripts(tab: Tab) -> None:
     for name, script in drawing_scripts().items():
         served = tab.page.request.get(f"{tab.url}/static/drawing/{name}")

@@ -26,7 +26,10 @@ export function drawing({ nodes, edges, focus }, onOpen) {
   const key = el("ul", { class: "legend" });
   const foot = el("div", { class: "drawn-foot" }, key);
   const whole = el("div", { class: "drawn" }, box, tip, live, foot);
-  begin(whole, { nodes, edges, focus, box, tip, live, key, foot, onOpen });
+  begin(whole, { nodes, edges, focus, box, tip, live, key, foot, onOpen }).catch(() => {
+    component = null; // the next one tries again
+    fill(box, el("p", { class: "soft", role: "alert" }, t("graph.notDrawn")));
+  });
   return whole;
 }
 
@@ -51,8 +54,11 @@ async function begin(whole, { nodes, edges, focus, box, tip, live, key, foot, on
   view.put(sceneOf(parts, { nodes, edges }, parts.aspectOf(box, ASPECT)));
   const at = view.find("entity", focus);
   if (at >= 0) view.choose(at);
+  const hasCommunities = nodes.some((node) => node.community);
+  if (!hasCommunities) view.colourBy("type");
   drawKey(key, nodes, view, parts);
-  foot.append(colourSwitch(view, () => drawKey(key, nodes, view, parts)), zoomButtons(view));
+  if (hasCommunities) foot.append(colourSwitch(view, () => drawKey(key, nodes, view, parts)));
+  foot.append(zoomButtons(view));
   whole.dataset.drawn = String(nodes.length);
   // What is drawn, for tests and for whoever scripts the page.
   window.graphDrawing = {

@@ -314,6 +314,10 @@ export const MESSAGES = {
     "Drawing of {names} and {relations}. Arrow keys go from name to name, Enter goes on from one.",
     "图中有 {names}、{relations}。方向键在名称间移动，回车键以其为中心。",
   ],
+  "graph.notDrawn": [
+    "The graph cannot be drawn here; reload the page.",
+    "无法在此绘制图谱，请重新加载页面。",
+  ],
   "graph.byType": ["Colours: types", "颜色：类型"],
   "graph.byCommunity": ["Colours: communities", "颜色：社区"],
   "graph.zoom": ["Zoom", "缩放"],
