@@ -12,12 +12,13 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .bundled import open_session
+from .bundled import map_threads, open_session, thread_count
 from .model_files import CROSS_ENCODER, FETCH_COMMAND, model_fault, model_file
 from .span_reading import LAYER_OUTPUT, Reading, read_states, with_output
 from .tokenizer import read_tokeniser
@@ -45,7 +46,8 @@ class CrossEncoder:
 
     Args:
         window_tokens: tokens read of each pair.
-        threads: threads of one run; by default the processors of this process, four at most.
+        threads: pairs that are read at once, each by one thread; by default as many as this process
+            has processors, four at most.
         environment: where to look for `LOREGRAPH_MODELS`.
     """
 
@@ -57,7 +59,7 @@ class CrossEncoder:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._window_tokens = window_tokens
-        self._threads = threads
+        self._threads = threads or thread_count()
         self._environment = environment
         self._lock = threading.Lock()
         self._loaded: tuple[Tokenizer, InferenceSession] | None = None
@@ -80,9 +82,9 @@ class CrossEncoder:
         known = self._readings
         if known.question != question:
             self._readings = known = _Readings(question=question)
-        for text in texts:
-            if text not in known.of:
-                known.of[text] = self._read(question, text)
+        new = [text for text in dict.fromkeys(texts) if text not in known.of]
+        found = map_threads(partial(self._read, question), new, threads=self._threads)
+        known.of.update(zip(new, found, strict=True))
         return [known.of[text] for text in texts]
 
     def _read(self, question: str, text: str) -> Reading:
@@ -119,7 +121,7 @@ class CrossEncoder:
                 tokeniser.enable_truncation(self._window_tokens, strategy="only_second")
                 path = model_file(CROSS_ENCODER, "model.onnx", self._environment)
                 model = with_output(path.read_bytes(), LAYER_OUTPUT)
-                self._loaded = (tokeniser, open_session(model, threads=self._threads))
+                self._loaded = (tokeniser, open_session(model))
             return self._loaded
 
 

@@ -60,7 +60,7 @@ class TokenEncoder:
     """The bundled encoder, opened so that it gives the vectors of tokens too."""
 
     def __init__(self, threads: int = 1) -> None:
-        self._session = open_session(str(model_file(EMBEDDING, "model.onnx")), threads=threads)
+        self._session = open_session(str(model_file(EMBEDDING, "model.onnx")))
         self._tokeniser = read_tokeniser(model_file(EMBEDDING, "tokenizer.json"))
         self._tokeniser.enable_truncation(512)
 
