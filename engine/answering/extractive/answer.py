@@ -32,7 +32,7 @@ from .chinese_facts import Stated, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, evidence_features, score_subject_binding
-from .excerpt import Excerpt, Reader, choose_excerpts, render_excerpt
+from .excerpt import Excerpt, Reader, choose_excerpts, render_excerpt, told_at_one_place
 from .intent import question_intent, strip_intent_words
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .read_spans import SpanReader, rank_read_spans, read_candidates
@@ -263,6 +263,16 @@ def extractive_answer(
     if intent is not None and not facts and not analysis.is_decided:
         chooser = read if asked.language == "en" else likeness
         excerpts = choose_excerpts(question, intent, passages, weighed, wanted=wanted, read=chooser)
+    elif one_excerpt and read is not None and asked.language == "en" and not analysis.compared:
+        chains = [_chain(weighed, row, passages) for row in analysis.rows]
+        excerpts = told_at_one_place(
+            question,
+            passages,
+            weighed,
+            wanted=wanted,
+            read=read,
+            beside=float(read(question, chains).max()),
+        )
     found = evidence_features(
         question,
         _inside(excerpts, sentences) or analysis.sentences,

@@ -34,6 +34,9 @@ Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
 
 READ_BLOCKS = 10
 """Blocks that reach the reader."""
+READ_AT_ONCE, FOUND = 4, 9.0
+"""Blocks that are read together; no further ones are where one has such a logit,
+signs counted."""
 EACH_OF = 6
 """Passages of which a block reaches the reader, whatever words it shares with the question."""
 SIDE_BLOCKS = 4
@@ -58,6 +61,10 @@ WORDS = 0.2
 """Weight of the best sentence's score and the heading beside the reader's logit."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
+PLAIN, PLAINLY = 4.0, 1.0
+"""Logit of a block that tells a fact, and how far it lies above that of loose sentences."""
+SETTLED = 5.5
+"""Logit of sentences beside which no block is read."""
 OPENS = 1.0
 """Logits for the first block of a section."""
 
@@ -135,6 +142,36 @@ def choose_excerpts(
     listed = _siblings(best.block, blocks) if intent == "list" else []
     if len(listed) >= SIBLINGS:
         return [_listed(best, listed, passages)]
+    return [_extended(best, blocks, passages)]
+
+
+def told_at_one_place(
+    question: str,
+    passages: Sequence[Passage],
+    weighed: Sequence[ScoredSentence],
+    *,
+    wanted: Mapping[str, float],
+    read: Reader,
+    beside: float,
+) -> list[Excerpt]:
+    """Return the block that tells a fact plainly better than sentences; maybe none.
+
+    `beside` is the highest logit of the sentences. Those of a chain stand at several places, and
+    read together they are more than any block.
+    """
+    if beside >= SETTLED:
+        return []
+    blocks = split_blocks(passages[:READ_PASSAGES])
+    candidates = _candidates(_windows(blocks, passages), weighed, wanted)[:READ_BLOCKS]
+    if not candidates:
+        return []
+    unsigned = np.zeros(len(candidates), dtype=np.bool_)
+    logits = _read_blocks(question, candidates, passages, read, signs=unsigned)
+    row = int(np.argmax(logits))
+    if logits[row] < max(PLAIN, beside + PLAINLY):
+        return []
+    score = float(logits[row])
+    best = _Best(block=candidates[row].block, score=score, logit=score)
     return [_extended(best, blocks, passages)]
 
 
@@ -226,12 +263,12 @@ def _best(
     read: Reader | None,
 ) -> _Best:
     logits: NDArray[np.float64] | None = None
+    shown = np.array([shows_intent(intent, one.block.text, question) for one in candidates])
     scores = np.array([one.prior for one in candidates])
     if read is not None:
-        logits = read(question, [_read_text(one.block, passages) for one in candidates])
+        logits = _read_blocks(question, candidates, passages, read, signs=shown)
         scores = logits + WORDS * scores
-    shown = [shows_intent(intent, one.block.text, question) for one in candidates]
-    scores = scores + SHOWN * np.array(shown)
+    scores = scores + SHOWN * shown
     opens = [one.block.place == 0 and _is_said(one.block) for one in candidates]
     scores = scores + OPENS * np.array(opens)
     row = int(np.argmax(scores))
@@ -247,13 +284,42 @@ def _best(
     )
 
 
+def _read_blocks(
+    question: str,
+    candidates: Sequence[_Weighed],
+    passages: Sequence[Passage],
+    read: Reader,
+    *,
+    signs: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """Return logits in input order; no block is read behind one that plainly answers.
+
+    Only those of its own section are. One that was not read has the lowest logit. `signs`: which
+    show the signs of what is asked.
+    """
+    logits = np.full(len(candidates), -np.inf)
+    rows = list(range(len(candidates)))
+    while rows:
+        some, rows = rows[:READ_AT_ONCE], rows[READ_AT_ONCE:]
+        logits[some] = read(question, [_read_text(candidates[row].block, passages) for row in some])
+        promise = logits + SHOWN * signs
+        if promise.max() >= FOUND:
+            best = candidates[int(np.argmax(promise))].block
+            rows = [row for row in rows if _in_section(candidates[row].block, best)]
+    return logits
+
+
+def _in_section(one: ExcerptBlock, other: ExcerptBlock) -> bool:
+    return (one.passage, one.section) == (other.passage, other.section)
+
+
 def _with_adjoining(
     block: ExcerptBlock, near: Sequence[ExcerptBlock], passages: Sequence[Passage]
 ) -> ExcerptBlock:
     """Join a block with those before and behind it in its section that answer nearly as well."""
     text = passages[block.passage].text
     for other in near:
-        if (other.passage, other.section) != (block.passage, block.section):
+        if not _in_section(other, block):
             continue
         start, end = min(block.start, other.start), max(block.end, other.end)
         between = text[min(block.end, other.end) : max(block.start, other.start)]
@@ -315,8 +381,7 @@ def _standing_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
     """Return where an excerpt begins that does not lean on what was left out."""
     start, leaning = block.start, block
     for each in reversed(blocks):
-        is_before = (each.passage, each.section) == (block.passage, block.section)
-        if not is_before or each.end > start:
+        if not _in_section(each, block) or each.end > start:
             continue
         words = count_words(each.text) + count_words(block.text)
         if not _LEANS.match(leaning.text) or words > LONGEST_WORDS:
@@ -327,12 +392,7 @@ def _standing_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
 
 def _rest(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
     """Return the blocks that follow in the same section, up to a box with a title of its own."""
-    rest = [
-        each
-        for each in blocks
-        if (each.passage, each.section) == (block.passage, block.section)
-        and each.start >= block.end
-    ]
+    rest = [each for each in blocks if _in_section(each, block) and each.start >= block.end]
     titles = (row for row, each in enumerate(rest) if each.form == "prose" and not _is_said(each))
     return rest[: next(titles, len(rest))]
 
@@ -368,10 +428,8 @@ def _extended(
 
 def _section_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
     """Return where the first block of a block's section begins."""
-    section = (
-        each for each in blocks if (each.passage, each.section) == (block.passage, block.section)
-    )
-    return min((each.start for each in section), default=block.start)
+    section = (each.start for each in blocks if _in_section(each, block))
+    return min(section, default=block.start)
 
 
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
