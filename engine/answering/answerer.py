@@ -470,6 +470,7 @@ class LocalAnswerer:
             one_excerpt=True,
             read=self._reader,
             likeness=self._likeness,
+            text_at=self._library.text_at,
             types=self._types(packed.passages),
         )
 

@@ -25,7 +25,7 @@ from ...retrieval.passages import (
 )
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Citation, Passage, ShortAnswer
-from ..packing import Draft, abstain, cite_span
+from ..packing import Draft, TextAt, abstain, cite_span
 from .answer_spans import Candidate, Span, rank_spans, softmax
 from .chinese_fact_questions import fact_question
 from .chinese_facts import Stated, mentions_fact, stated_facts
@@ -214,6 +214,7 @@ def extractive_answer(
     one_excerpt: bool = False,
     read: Reader | None = None,
     likeness: Reader | None = None,
+    text_at: TextAt | None = None,
     types: Mapping[str, str] = MappingProxyType({}),
 ) -> Draft:
     """Answer from sentences of `passages` (best first), or abstain.
@@ -223,8 +224,8 @@ def extractive_answer(
     sentence more than `max_sentences`, for both its sides. Abstains where the probability that the
     passages hold an answer is below `min_evidence`. With `one_excerpt` a question for a definition,
     a way, a reason, a list or a comparison is answered by one block, which `read` chooses, or for
-    a Chinese question `likeness`. `types` are the graph's types of names, for the short answer.
-    Deterministic: ties go to the earlier sentence.
+    a Chinese question `likeness`; with `text_at` it goes on beyond its passage. `types` are the
+    graph's types of names, for the short answer. Deterministic: ties go to the earlier sentence.
     """
     asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
@@ -262,7 +263,9 @@ def extractive_answer(
     excerpts: list[Excerpt] = []
     if intent is not None and not facts and not analysis.is_decided:
         chooser = read if asked.language == "en" else likeness
-        excerpts = choose_excerpts(question, intent, passages, weighed, wanted=wanted, read=chooser)
+        excerpts = choose_excerpts(
+            question, intent, passages, weighed, wanted=wanted, read=chooser, text_at=text_at
+        )
     elif one_excerpt and read is not None and asked.language == "en" and not analysis.compared:
         chains = [_chain(weighed, row, passages) for row in analysis.rows]
         excerpts = told_at_one_place(
@@ -271,11 +274,12 @@ def extractive_answer(
             weighed,
             wanted=wanted,
             read=read,
+            text_at=text_at,
             beside=float(read(question, chains).max()),
         )
     found = evidence_features(
         question,
-        _inside(excerpts, sentences) or analysis.sentences,
+        _inside(excerpts, sentences, passages) or analysis.sentences,
         passages,
         wanted=wanted,
         decided=analysis.compared is not None and analysis.compared.verdict is not None,
@@ -295,7 +299,7 @@ def extractive_answer(
         detail = f"evidence {found['held']:.2f} is below {min_evidence:.2f}"
         return abstain(asked.language, detail=detail, evidence=found["evidence"], figures=found)
     if excerpts:
-        return _excerpted(excerpts, passages, figures=found)
+        return _excerpted(excerpts, figures=found)
     return _told(analysis, figures=found)
 
 
@@ -309,25 +313,30 @@ def _readings(analysis: _Read, excerpts: Sequence[Excerpt], read: Reader | None)
     return read.read(analysis.question, texts)
 
 
-def _inside(excerpts: Sequence[Excerpt], sentences: Sequence[Sentence]) -> list[Sentence]:
+def _inside(
+    excerpts: Sequence[Excerpt], sentences: Sequence[Sentence], passages: Sequence[Passage]
+) -> list[Sentence]:
     """Return the sentences that stand in excerpts."""
     return [
         each
         for each in sentences
-        if any(
-            one.passage == each.passage and one.start <= each.start < one.end for one in excerpts
-        )
+        if any(_holds(one, passages[each.passage], each.start) for one in excerpts)
     ]
 
 
-def _excerpted(
-    excerpts: Sequence[Excerpt], passages: Sequence[Passage], *, figures: Mapping[str, float]
-) -> Draft:
+def _holds(excerpt: Excerpt, passage: Passage, start: int) -> bool:
+    """Check that a place of a passage stands in an excerpt."""
+    source, place = excerpt.source, passage.start + start
+    is_same = source.chunk_id == passage.chunk_id
+    return is_same and source.start + excerpt.start <= place < source.start + excerpt.end
+
+
+def _excerpted(excerpts: Sequence[Excerpt], *, figures: Mapping[str, float]) -> Draft:
     """Present excerpts below their headings, each cited as a whole."""
     parts, citations = [], []
     for number, each in enumerate(excerpts, start=1):
         parts.append(render_excerpt(each, number))
-        citations.append(cite_span(passages[each.passage], each.start, each.end, number=number))
+        citations.append(cite_span(each.source, each.start, each.end, number=number))
     best = max(each.score for each in excerpts)
     return Draft(
         text="\n\n".join(parts),

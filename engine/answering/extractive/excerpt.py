@@ -18,6 +18,7 @@ from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
 from ...storage.tokenization import tokens
 from ...types import Passage
+from ..packing import TextAt
 from .blocks import (
     LONGEST_WORDS,
     ExcerptBlock,
@@ -39,7 +40,7 @@ READ_AT_ONCE, FOUND = 4, 9.0
 signs counted."""
 EACH_OF = 6
 """Passages of which a block reaches the reader, whatever words it shares with the question."""
-SIDE_BLOCKS = 4
+SIDE_BLOCKS = 3
 """Blocks that reach the reader for one side of a comparison."""
 READ_PASSAGES = 10
 """Passages, best first, whose blocks are candidates."""
@@ -59,24 +60,30 @@ SIBLINGS = 3
 """From so many sections side by side on they are a list."""
 WORDS = 0.2
 """Weight of the best sentence's score and the heading beside the reader's logit."""
+REACH = 2_000
+"""Characters of the document before and behind a passage, where a section may begin and go on."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
 PLAIN, PLAINLY = 4.0, 1.0
 """Logit of a block that tells a fact, and how far it lies above that of loose sentences."""
 SETTLED = 5.5
 """Logit of sentences beside which no block is read."""
+BOTH = 4.0
+"""A reader's logit from which a block that names all sides is taken to compare them."""
+CLOSE = 0.6
+"""A block of another section that is read as so much less is shown below the best one."""
 OPENS = 1.0
 """Logits for the first block of a section."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excerpt:
-    """Excerpt `passages[passage].text[start:end]` below its heading.
+    """Excerpt `source.text[start:end]` below its heading; `source` holds a passage of the answer.
 
     `logit` is the reader's, of the part that it read; None without a reader.
     """
 
-    passage: int
+    source: Passage
     start: int
     end: int
     heading: str
@@ -129,20 +136,26 @@ def choose_excerpts(
     *,
     wanted: Mapping[str, float],
     read: Reader | None,
+    text_at: TextAt | None = None,
 ) -> list[Excerpt]:
-    """Return the excerpt that answers, or one for each side of a comparison; maybe none."""
+    """Return the excerpt that answers, or one for each side of a comparison; maybe none.
+
+    Where the reader is not sure between two sections both are shown, the second one short.
+    `text_at` gives the document around a passage, where a section began or goes on.
+    """
     blocks = split_blocks(passages[:READ_PASSAGES])
     candidates = _candidates(_windows(blocks, passages), weighed, wanted)
     if not candidates:
         return []
     sides = compared_sides(question) if intent == "comparison" else ()
     if sides:
-        return _beside(question, sides, candidates, passages, blocks, read=read)
-    best = _best(question, intent, candidates[:READ_BLOCKS], passages, read=read)
+        return _beside(question, sides, candidates, passages, read=read, text_at=text_at)
+    best, *close = _best(question, intent, candidates[:READ_BLOCKS], passages, read=read)
     listed = _siblings(best.block, blocks) if intent == "list" else []
     if len(listed) >= SIBLINGS:
         return [_listed(best, listed, passages)]
-    return [_extended(best, blocks, passages)]
+    first = _extended(best, passages[best.block.passage], text_at)
+    return [first, *(_short(each, passages[each.block.passage]) for each in close)]
 
 
 def told_at_one_place(
@@ -153,6 +166,7 @@ def told_at_one_place(
     wanted: Mapping[str, float],
     read: Reader,
     beside: float,
+    text_at: TextAt | None,
 ) -> list[Excerpt]:
     """Return the block that tells a fact plainly better than sentences; maybe none.
 
@@ -172,7 +186,7 @@ def told_at_one_place(
         return []
     score = float(logits[row])
     best = _Best(block=candidates[row].block, score=score, logit=score)
-    return [_extended(best, blocks, passages)]
+    return [_extended(best, passages[best.block.passage], text_at)]
 
 
 def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
@@ -189,11 +203,11 @@ def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[Excerp
 
 def _listed(best: _Best, listed: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> Excerpt:
     """Return the sections side by side, with their headings."""
-    block = best.block
-    text, start = passages[block.passage].text, listed[0].section_start
+    block, source = best.block, passages[best.block.passage]
+    text, start = source.text, listed[0].section_start
     end = start + cut_long(text[start : listed[-1].end])
     return Excerpt(
-        passage=block.passage,
+        source=source,
         start=start,
         end=end,
         heading=block.above,
@@ -204,13 +218,13 @@ def _listed(best: _Best, listed: Sequence[ExcerptBlock], passages: Sequence[Pass
 
 
 def _windows(blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> list[ExcerptBlock]:
-    """Join the blocks of a section up to what a reader takes in at once."""
+    """Join the blocks of a section, or of a box, up to what a reader takes in at once."""
     found: list[ExcerptBlock] = []
     for block in blocks:
         last = found[-1] if found else None
         if last is not None and (last.passage, last.section) == (block.passage, block.section):
             text = passages[block.passage].text[last.start : block.end]
-            if count_words(text) <= WINDOW_WORDS:
+            if count_words(text) <= WINDOW_WORDS and not _is_title(block):
                 found[-1] = replace(last, end=block.end, text=text)
                 continue
         found.append(block)
@@ -261,7 +275,8 @@ def _best(
     passages: Sequence[Passage],
     *,
     read: Reader | None,
-) -> _Best:
+) -> list[_Best]:
+    """Return the best block, and one of another section that a reader finds nearly as good."""
     logits: NDArray[np.float64] | None = None
     shown = np.array([shows_intent(intent, one.block.text, question) for one in candidates])
     scores = np.array([one.prior for one in candidates])
@@ -271,17 +286,24 @@ def _best(
     scores = scores + SHOWN * shown
     opens = [one.block.place == 0 and _is_said(one.block) for one in candidates]
     scores = scores + OPENS * np.array(opens)
-    row = int(np.argmax(scores))
-    near = [
-        one.block
-        for one, score in zip(candidates, scores, strict=True)
-        if score >= scores[row] - NEARLY
-    ]
-    return _Best(
-        block=_with_adjoining(candidates[row].block, near, passages),
+    order = [int(row) for row in np.argsort(-scores, kind="stable")]
+    row, first = order[0], candidates[order[0]].block
+    near = [candidates[each].block for each in order if scores[each] >= scores[row] - NEARLY]
+    best = _Best(
+        block=_with_adjoining(first, near, passages),
         score=float(scores[row]),
         logit=None if logits is None else float(logits[row]),
     )
+    other = next((each for each in order if not _same_section(candidates[each].block, first)), row)
+    if logits is None or other == row or scores[other] < scores[row] - CLOSE:
+        return [best]
+    second = candidates[other].block
+    return [best, _Best(block=second, score=float(scores[other]), logit=float(logits[other]))]
+
+
+def _same_section(block: ExcerptBlock, other: ExcerptBlock) -> bool:
+    same = (block.passage, block.section) == (other.passage, other.section)
+    return same or block.heading == other.heading
 
 
 def _read_blocks(
@@ -334,6 +356,14 @@ def _is_said(block: ExcerptBlock) -> bool:
     return count_words(block.text) >= LEAST_WORDS
 
 
+def _is_title(block: ExcerptBlock) -> bool:
+    """Check for the title of a box inside a section: a few words that are no sentence."""
+    return block.form == "prose" and not _is_said(block) and not _ENDS.search(block.text)
+
+
+_ENDS = re.compile(r"[.!?:;,。！？：；，][\W\d]*$|\W(?:https?|www\b)", re.I)
+
+
 def _read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
     title = passages[block.passage].title
     above = title if block.heading == title else f"{title}: {block.heading}"
@@ -345,22 +375,29 @@ def _beside(
     sides: Sequence[str],
     candidates: Sequence[_Weighed],
     passages: Sequence[Passage],
-    blocks: Sequence[ExcerptBlock],
     *,
     read: Reader | None,
+    text_at: TextAt | None,
 ) -> list[Excerpt]:
-    """Return one block that names all sides, else a block for each side."""
+    """Return one block that compares all sides, else a block for each side."""
     both = [one for one in candidates if all(_names(one.block, side) for side in sides)]
+    together: list[Excerpt] = []
     if both:
-        best = _best(question, "comparison", both[:READ_BLOCKS], passages, read=read)
-        return [_extended(best, blocks, passages)]
+        best, *_ = _best(question, "comparison", both[:READ_BLOCKS], passages, read=read)
+        together = [_extended(best, passages[best.block.passage], text_at)]
+        titled = all(set(tokens(side)) <= set(tokens(best.block.heading)) for side in sides)
+        if titled or best.logit is None or best.logit >= BOTH:
+            return together
     found: list[Excerpt] = []
     for side in sides:
         named = [one for one in candidates if _names(one.block, side)][:SIDE_BLOCKS]
         if named:
-            best = _best(f"What is {side}?", "definition", named, passages, read=read)
-            found.append(_extended(best, blocks, passages))
-    return list({(one.passage, one.start): one for one in found}.values())
+            best, *_ = _best(f"What is {side}?", "definition", named, passages, read=read)
+            found.append(_extended(best, passages[best.block.passage], text_at))
+    apart = list(
+        {(one.source.document_id, one.source.start + one.start): one for one in found}.values()
+    )
+    return apart if len(found) == len(sides) else together or apart
 
 
 def _names(block: ExcerptBlock, side: str) -> bool:
@@ -379,11 +416,11 @@ _LEANS = re.compile(
 
 def _standing_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
     """Return where an excerpt begins that does not lean on what was left out."""
-    start, leaning = block.start, block
+    start, leaning, words = block.start, block, count_words(block.text)
     for each in reversed(blocks):
         if not _in_section(each, block) or each.end > start:
             continue
-        words = count_words(each.text) + count_words(block.text)
+        words = words + count_words(each.text)
         if not _LEANS.match(leaning.text) or words > LONGEST_WORDS:
             break
         start, leaning = each.start, each
@@ -393,22 +430,20 @@ def _standing_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
 def _rest(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
     """Return the blocks that follow in the same section, up to a box with a title of its own."""
     rest = [each for each in blocks if _in_section(each, block) and each.start >= block.end]
-    titles = (row for row, each in enumerate(rest) if each.form == "prose" and not _is_said(each))
+    titles = (row for row, each in enumerate(rest) if _is_title(each))
     return rest[: next(titles, len(rest))]
 
 
-def _extended(
-    best: _Best,
-    blocks: Sequence[ExcerptBlock],
-    passages: Sequence[Passage],
-) -> Excerpt:
+def _extended(best: _Best, passage: Passage, text_at: TextAt | None) -> Excerpt:
     """Show a short section whole; else continue a short block with the next, and cut a long one."""
-    block = best.block
-    text, start, end = passages[block.passage].text, block.start, block.end
+    source, block = _around(best.block, passage, text_at)
+    blocks = split_blocks([source])
+    text, start, end = source.text, block.start, block.end
     rest = _rest(block, blocks)
-    section = _section_start(block, blocks)
-    if count_words(text[section : rest[-1].end if rest else end]) <= WHOLE_WORDS:
-        start, end = section, rest[-1].end if rest else end
+    section = _section_start(block, blocks, source)
+    last = rest[-1].end if rest else end
+    if section is not None and count_words(text[section:last]) <= WHOLE_WORDS:
+        start, end = section, last
     else:
         start = _standing_start(block, blocks)
         for other in rest:
@@ -416,7 +451,7 @@ def _extended(
                 end = other.end
     end = start + cut_long(text[start:end])
     return Excerpt(
-        passage=block.passage,
+        source=source,
         start=start,
         end=end,
         heading=block.heading,
@@ -426,10 +461,67 @@ def _extended(
     )
 
 
-def _section_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
-    """Return where the first block of a block's section begins."""
-    section = (each.start for each in blocks if _in_section(each, block))
-    return min(section, default=block.start)
+def _short(best: _Best, passage: Passage) -> Excerpt:
+    """Show a block by itself."""
+    block = best.block
+    end = block.start + cut_long(block.text, words=WINDOW_WORDS)
+    return Excerpt(
+        source=passage,
+        start=block.start,
+        end=end,
+        heading=block.heading,
+        text=passage.text[block.start : end],
+        score=best.score,
+        logit=best.logit,
+    )
+
+
+def _around(
+    block: ExcerptBlock, passage: Passage, text_at: TextAt | None
+) -> tuple[Passage, ExcerptBlock]:
+    """Return a passage with what stands around it in its document, and a block whole in that."""
+    before, behind = _before(passage, text_at), _behind(passage, text_at)
+    wide = replace(
+        passage,
+        text=f"{before}{passage.text}{behind}",
+        start=passage.start - len(before),
+        end=passage.end + len(behind),
+    )
+    start, end = block.start + len(before), block.end + len(before)
+    touched = [one for one in split_blocks([wide]) if one.start < end and start < one.end]
+    if touched:
+        end = max(end, touched[-1].end)
+        if count_words(wide.text[touched[0].start : end]) <= LONGEST_WORDS:
+            start = min(start, touched[0].start)
+    section = touched[0].section if touched else block.section
+    return wide, replace(block, passage=0, start=start, end=end, section=section)
+
+
+def _before(passage: Passage, text_at: TextAt | None) -> str:
+    """Return whole paragraphs that lead to a passage, from its last code block on."""
+    start = max(0, passage.start - REACH)
+    found = text_at(passage.document_id, start, passage.start) if text_at else ""
+    if len(found) != passage.start - start:
+        return ""
+    if start:
+        found = found.partition("\n\n")[2]
+    return found if found.count("```") % 2 == 0 else found.rpartition("```")[2]
+
+
+def _behind(passage: Passage, text_at: TextAt | None) -> str:
+    """Return whole paragraphs that follow a passage."""
+    found = text_at(passage.document_id, passage.end, passage.end + REACH) if text_at else ""
+    return found if len(found) < REACH else found.rpartition("\n\n")[0]
+
+
+def _section_start(
+    block: ExcerptBlock, blocks: Sequence[ExcerptBlock], source: Passage
+) -> int | None:
+    """Return where the text of a block's section begins; None where that is out of sight."""
+    own = (each for each in blocks if each.section == block.section)
+    first = min(own, key=lambda each: each.start, default=block)
+    is_seen = first.section_start < first.start or source.start == 0
+    return first.start if is_seen else None
 
 
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")

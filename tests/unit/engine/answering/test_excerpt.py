@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -210,6 +210,104 @@ def test_an_excerpt_does_not_begin_with_what_leans_on_the_block_before_it() -> N
     assert draft.text.startswith("### Hold\n\nWrite the selections")
 
 
+def _passage(text: str, *, name: str = "Manual", start: int = 0) -> Passage:
+    return Passage(
+        text=text, score=1.0, relevance=0.9, document_id=name, chunk_id=f"{name} {start}",
+        title=name, start=start, end=start + len(text),
+    )  # fmt: skip
+
+
+def _reads(**logits: float) -> Callable[[str, Sequence[str]], NDArray[np.float64]]:
+    """Read a text as high as the word in it says, of several the highest."""
+
+    def read(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array(
+            [max((z for word, z in logits.items() if word in text), default=-9.0) for text in texts]
+        )
+
+    return read
+
+
+def _asked(question: str, sources: Sequence[Passage], **options: object) -> Draft:
+    return extractive_answer(
+        question, sources, weight=weight, min_evidence=0.0, one_excerpt=True, **options  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def test_an_excerpt_goes_on_beyond_the_border_of_its_passage_and_is_cited_as_it_stands() -> None:
+    document = (
+        "## Mooring\n\nTo moor a boat, do this:\n\n- tie the bow line;\n\n- tie the stern line;\n\n"
+        "- stop the engine.\n\n## Sails\n\nSails are white.\n"
+    )
+    source = _passage(document[: document.index("- tie the stern")].rstrip())
+
+    draft = _asked(
+        "How do I moor a boat?", [source], text_at=lambda _, start, end: document[start:end]
+    )
+
+    (citation,) = draft.citations
+    assert draft.text.startswith("### Mooring\n\nTo moor a boat")
+    assert "- stop the engine." in draft.text
+    assert "Sails" not in draft.text
+    assert document[citation.start : citation.end] == citation.quote
+
+
+def test_a_box_is_shown_with_its_title_or_not_at_all() -> None:
+    section = "## Groups\n\nTo add a user to a group, run adduser user group.\n\n"
+    source = _passage(section + "BASICS Devices\n\nEach device is a file below a folder.\n")
+
+    plain = _asked("How do I add a user to a group?", [source], read=_reads(adduser=5.0))
+    boxed = _asked("What is a device of a user?", [source], read=_reads(device=5.0))
+
+    assert "BASICS" not in plain.text
+    assert "BASICS Devices\n\nEach device" in boxed.text
+
+
+@pytest.mark.parametrize(("logit", "count"), [(4.8, 2), (1.0, 1)])
+def test_two_sections_are_shown_only_where_the_reader_is_not_sure(logit: float, count: int) -> None:
+    sources = [
+        _passage(f"## {name}\n\nTo install a package from a file, run {word} it.\n", name=name)
+        for name, word in (("Source", "unpack"), ("Binary", "dpkg"))
+    ]  # fmt: skip
+
+    draft = _asked(
+        "How do I install a package from a file?", sources, read=_reads(dpkg=5.0, unpack=logit)
+    )
+
+    assert draft.text.startswith("### Binary")
+    assert [citation.title for citation in draft.citations] == ["Binary", "Source"][:count]
+
+
+def test_sides_stand_apart_where_no_block_compares_them() -> None:
+    sources = [
+        _passage("## Bridges\n\nBoth Ketch and Yawl may pass below them at noon.\n", name="a"),
+        _passage("## Ketch\n\nA Ketch is a boat with two masts, the first one higher.\n", name="b"),
+        _passage("## Yawl\n\nA Yawl is a boat whose second mast is behind the rudder.\n", name="c"),
+    ]  # fmt: skip
+
+    apart = _asked("Compare Ketch and Yawl.", sources, read=_reads(masts=6.0, rudder=6.0, noon=1.0))
+    beside = _asked("Compare Ketch and Yawl.", sources, read=_reads(noon=6.0, masts=2.0))
+
+    assert [citation.title for citation in apart.citations] == ["b", "c"]
+    assert [citation.title for citation in beside.citations] == ["a"]
+
+
+def test_what_an_excerpt_leans_on_is_not_shown_at_the_cost_of_its_own_end() -> None:
+    before = "\n\n".join(
+        f"This is filler number {n}. " + "Old words stand here. " * 20 for n in range(3)
+    )
+    own = (
+        "This is why to hold a boat, "
+        + "tie each of the lines well. " * 20
+        + "Stop the engine last."
+    )
+    source = _passage(f"## Holding\n\n{before}\n\n{own}\n")
+
+    draft = _asked("How do I hold a boat?", [source], read=_reads(engine=6.0))
+
+    assert "Stop the engine last." in draft.text
+
+
 def test_wrapped_lines_are_joined_and_code_columns_and_verses_stay() -> None:
     wrapped = "The probable cause is that the dragging anchor of the\nbarge parted the cable."
     code = "```\nmake a-long-target-name with-its-arguments and-more\nmake install\n```"
@@ -217,7 +315,13 @@ def test_wrapped_lines_are_joined_and_code_columns_and_verses_stay() -> None:
 
     def rendered(text: str) -> str:
         excerpt = Excerpt(
-            passage=0, start=0, end=len(text), heading="", text=text, score=1.0, logit=None
+            source=passages()[0],
+            start=0,
+            end=len(text),
+            heading="",
+            text=text,
+            score=1.0,
+            logit=None,
         )
         return render_excerpt(excerpt, 1)
 
