@@ -33,7 +33,7 @@ from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, evidence_features, score_subject_binding
 from .excerpt import Excerpt, Reader, choose_excerpts, render_excerpt, told_at_one_place
-from .intent import question_intent, strip_intent_words
+from .intent import Intent, question_intent, strip_intent_words
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (
@@ -170,7 +170,7 @@ def _repeats(weighed: Sequence[ScoredSentence], row: int, chosen: Sequence[int])
     return any(len(terms & o) >= SAME * max(1, min(len(terms), len(o))) for o in others)
 
 
-SAID_FROM, SAID = 2.5, 0.5
+SAID_FROM, SAID = {"en": 2.5, "zh": 8.7}, 0.5
 """A reader's logit from which an excerpt is taken to answer, and the probability that it does."""
 SHOWN_OF = 3
 """The short answer of a Chinese question is one of so many spans, the likeliest."""
@@ -261,22 +261,9 @@ def extractive_answer(
     elif fact and fact.is_kin:
         analysis = replace(analysis, span=None)
     excerpts: list[Excerpt] = []
-    if intent is not None and not facts and not analysis.is_decided:
+    if one_excerpt and not facts and not analysis.is_decided:
         chooser = read if asked.language == "en" else likeness
-        excerpts = choose_excerpts(
-            question, intent, passages, weighed, wanted=wanted, read=chooser, text_at=text_at
-        )
-    elif one_excerpt and read is not None and asked.language == "en" and not analysis.compared:
-        chains = [_chain(weighed, row, passages) for row in analysis.rows]
-        excerpts = told_at_one_place(
-            question,
-            passages,
-            weighed,
-            wanted=wanted,
-            read=read,
-            text_at=text_at,
-            beside=float(read(question, chains).max()),
-        )
+        excerpts = _excerpts(analysis, intent, read=chooser, text_at=text_at)
     found = evidence_features(
         question,
         _inside(excerpts, sentences, passages) or analysis.sentences,
@@ -287,11 +274,7 @@ def extractive_answer(
         readings=_readings(analysis, excerpts, read),
     )
     logits = [each.logit for each in excerpts if each.logit is not None]
-    if (
-        isinstance(read, SpanReader)
-        and asked.language == "en"
-        and max(logits, default=0.0) >= SAID_FROM
-    ):
+    if max(logits, default=0.0) >= SAID_FROM[asked.language]:
         found = {**found, "held": max(found["held"], SAID)}
     if facts:
         found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
@@ -301,6 +284,26 @@ def extractive_answer(
     if excerpts:
         return _excerpted(excerpts, figures=found)
     return _told(analysis, figures=found)
+
+
+def _excerpts(
+    analysis: _Read, intent: Intent | None, *, read: Reader | None, text_at: TextAt | None
+) -> list[Excerpt]:
+    """Choose the excerpts that answer; for a fact one that does so better than the sentences."""
+    question, passages, weighed = analysis.question, analysis.passages, analysis.weighed
+    if intent is not None:
+        return choose_excerpts(
+            question, intent, passages, weighed,
+            wanted=analysis.wanted, read=read, text_at=text_at,
+        )  # fmt: skip
+    if read is None or analysis.compared is not None or analysis.asked.language != "en":
+        return []
+    chains = [_chain(weighed, row, passages) for row in analysis.rows]
+    return told_at_one_place(
+        question, passages, weighed,
+        wanted=analysis.wanted, read=read, text_at=text_at,
+        beside=float(read(question, chains).max()),
+    )  # fmt: skip
 
 
 def _readings(analysis: _Read, excerpts: Sequence[Excerpt], read: Reader | None) -> list[Reading]:

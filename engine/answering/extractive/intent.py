@@ -35,7 +35,11 @@ _CHINESE: tuple[tuple[Intent, str], ...] = (
     ("command", r"命令"),
     ("comparison", r"区别|不同|差异|差别|比较|对比"),
     ("cause", r"为什么|为何|原因|缘何"),
-    ("list", r"列出|有哪些|哪几[种个类]|(?:支持|包括|包含|提供|分为)了?哪些"),
+    (
+        "list",
+        r"列出|[有是]哪些|哪[几两二三四五六七八九十][种个类位名]|(?:支持|包括|包含|提供|分为)了?哪些",
+    ),
+    ("explanation", r"怎么来|由来|吗[？?。]*$|是否"),
     ("steps", r"如何|怎样|怎么(?!会)"),
     ("definition", r"什么是|是什么[？?。]*$|指什么|什么意思|何谓"),
 )
@@ -104,7 +108,7 @@ _STEPS = re.compile(
     r"|then|next|simply|execute|install|add|edit|set)\b|(?:可以?|请|需要)(?:使用|用|通过)|运行|首先|然后|执行|命令",
     re.I | re.M,
 )
-_LIST = re.compile(r"^\s*(?:(?:\d+[.)]|[-*•])\s|\|)", re.M)
+_LIST = re.compile(r"^\s*(?:(?:\d+[.)]|[-*•])\s|\|)|(?:[^\W\d_]{2,8}、){3}", re.M)
 _CODE = re.compile(r"```|`[^`]+`|^\s*[#$] \w", re.M)
 _SIGNS: dict[Intent, re.Pattern[str]] = {
     "cause": _CAUSE,

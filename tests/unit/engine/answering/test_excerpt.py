@@ -82,6 +82,9 @@ def ask(question: str, **options: object) -> Draft:
         ("如何安装软件包？", "steps"),
         ("什么是虚拟软件包？", "definition"),
         ("稳定版和测试版有什么区别？", "comparison"),
+        ("结义的是哪三个人？", "list"),
+        ("必须重新启动吗？", "explanation"),
+        ("这个名字是怎么来的？", "explanation"),
         ("Who founded Debian?", None),
         ("When was the Gull built?", None),
         ("How many nodes are there?", None),
@@ -276,6 +279,43 @@ def test_two_sections_are_shown_only_where_the_reader_is_not_sure(logit: float, 
 
     assert draft.text.startswith("### Binary")
     assert [citation.title for citation in draft.citations] == ["Binary", "Source"][:count]
+
+
+@pytest.mark.parametrize(
+    ("block", "sentences", "is_block"), [(6.0, 1.0, True), (6.0, 5.5, False), (3.0, 1.0, False)]
+)
+def test_a_fact_is_told_by_the_block_that_is_plainly_better_than_its_sentences(
+    block: float, sentences: float, *, is_block: bool
+) -> None:
+    text = "## The Gull\n\nIt was built in Bergen in 1961 and sails on Mondays.\n\nNobody sings.\n"
+
+    def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        whole = ("Mondays" in each and "sings" in each for each in texts)
+        return np.array([block if is_whole else sentences for is_whole in whole])
+
+    draft = _asked("When was the Gull built in Bergen?", [_passage(text)], read=read)
+
+    assert draft.text.startswith("### The Gull") == is_block
+    assert "1961" in draft.text
+
+
+def test_no_block_is_read_behind_one_that_plainly_answers() -> None:
+    sources = [
+        _passage(f"## Part {number}\n\nTo install a file, see part {number}.\n", name=f"{number}")
+        for number in range(6)
+    ]
+
+    def texts_read(best: float) -> int:
+        seen: set[str] = set()
+
+        def read(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+            seen.update(texts)
+            return _reads(**{"part 1": best})(question, texts)
+
+        assert "see part 1." in _asked("How do I install a file?", sources, read=read).text
+        return len(seen)
+
+    assert (texts_read(9.5), texts_read(1.0)) == (4, 6)
 
 
 def test_sides_stand_apart_where_no_block_compares_them() -> None:
