@@ -20,6 +20,7 @@ import yaml
 from ...errors import SourceError
 from ...types import MetaValue
 from ..document import REPLACEMENT, Content, ReadOptions, iso_date, one_line, sanitise_text
+from .ebook import read_ebook
 from .markdown_writer import join_paragraphs
 
 SAMPLE_BYTES = 1 << 16
@@ -178,9 +179,12 @@ _TITLE_LIMIT = 100
 
 
 def read_plain(data: bytes) -> Content:
-    """Read decoded text; titled by a `Title:` line or a short first line."""
+    """Read decoded text; titled by a `Title:` line or a short first line.
+
+    Of a book of Project Gutenberg the work alone is read.
+    """
     text = decode_bytes(data)
-    return Content(text=text, title=plain_title(text))
+    return read_ebook(text) or Content(text=text, title=plain_title(text))
 
 
 def decode_bytes(data: bytes) -> str:
