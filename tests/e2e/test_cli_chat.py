@@ -69,6 +69,7 @@ def test_what_was_said_is_kept_when_a_conversation_is_interrupted(talked: Path) 
             pass
         time.sleep(1)  # the next question is waited for
         process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)  # the end of the input would end it, too
         _, errors = process.communicate(timeout=30)
     assert process.returncode not in {0, 1}
     assert "Traceback" not in errors
