@@ -62,10 +62,10 @@ def _models(settings: Settings) -> list[Finding]:
     )
     findings += [Finding(text=f"extraction: {line}", is_lack=True) for line in extractor.missing]
     findings.append(Finding(text=f"extraction: {extractor.identity}"))
-    return [*findings, *_language_models(settings)]
+    return [*findings, *examine_models(settings)]
 
 
-def _language_models(settings: Settings) -> list[Finding]:
+def examine_models(settings: Settings) -> list[Finding]:
     """Test each configured model with a one-word request, which shows bad keys and names."""
     from ..llm.budget import void_cap
     from ..providers.llm_clients import build_budget, build_gateways

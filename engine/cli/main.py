@@ -18,6 +18,7 @@ from . import graph, server
 from .chat import HistoryOption, chat, read_turns, turn_of, write_turns
 from .evaluate import eval_app
 from .graph import entities_app
+from .init import init
 from .models import models_app
 from .server import demo, token_app
 from .session import (
@@ -440,6 +441,7 @@ def config_show(profile: ProfileOption = None) -> None:
     typer.echo(yaml.safe_dump(values, sort_keys=False), nl=False)
 
 
+app.command("init")(init)
 app.command("chat")(chat)
 app.command("serve")(server.serve)
 app.command("mcp")(server.mcp)

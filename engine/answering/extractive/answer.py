@@ -298,6 +298,8 @@ def _excerpts(
         )  # fmt: skip
     if read is None or analysis.compared is not None or analysis.asked.language != "en":
         return []
+    if weighed[analysis.rows[0]].hop is not None:
+        return []  # a chain is told at two places
     chains = [_chain(weighed, row, passages) for row in analysis.rows]
     return told_at_one_place(
         question, passages, weighed,

@@ -1,7 +1,7 @@
 """Books of Project Gutenberg as plain text: the work by itself, its header as metadata.
 
-Such a book stands between "*** START OF …" and "*** END OF …". In front of it is a header, behind it
-are pages of licence: they are about the file.
+Such a book stands between "*** START OF …" and "*** END OF …". The header in front of it and the
+pages of licence behind it are about the file.
 """
 
 from __future__ import annotations
