@@ -166,8 +166,8 @@ def _named(use: str, model: str) -> Choice:
 
 
 def _asked(found: Sequence[Choice], model: str) -> Choice:
-    for number, one in enumerate(found, start=1):
-        typer.echo(f"  {number}  {one.label}")
+    for row, one in enumerate(found, start=1):
+        typer.echo(f"  {row}  {one.label}")
     number: int = typer.prompt("Which one?", default=1, type=int)
     if not 1 <= number <= len(found):
         raise SettingsError(f"{number}: there are choices from 1 to {len(found)}; run it again")
