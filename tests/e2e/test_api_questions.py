@@ -20,6 +20,7 @@ LAMP = (
     "Orrin Vale repaired it with Tomas Reed after the storm of 1907.\n"
 )
 QUESTION = {"question": "Who lit the lamp at Gull Quay?"}
+ASKED: Any = [{"role": "user", "content": QUESTION["question"]}]
 LIMIT_SECONDS = 60
 ORDER = ["route", "step", "passages", "tokens", "citations", "usage", "answer"]
 
@@ -259,6 +260,89 @@ def test_openais_client_gets_a_stream_with_usage(written: ApiServer, model: Open
     assert [each.choices[0].finish_reason for each in chunks if each.choices][-1] == "stop"
     assert chunks[-1].usage is not None
     assert chunks[-1].usage.prompt_tokens >= 70
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"n": 2},
+        {"tools": [{"type": "function", "function": {"name": "look", "parameters": {}}}]},
+        {"functions": [{"name": "look", "parameters": {}}]},
+        {"response_format": {"type": "json_object"}},
+        {"modalities": ["text", "audio"]},
+        {"logprobs": True},
+        {"logit_bias": {"50256": -100}},
+    ],
+    ids=lambda asked: next(iter(asked)),
+)
+def test_what_a_chat_cannot_do_is_refused_by_name(server: ApiServer, asked: dict[str, Any]) -> None:
+    with spoken(server) as chat:
+        for stream in (False, True):
+            with pytest.raises(openai.BadRequestError, match=f"{next(iter(asked))}: ") as refused:
+                chat.chat.completions.create(
+                    model="loregraph-local", messages=ASKED, stream=stream, **asked
+                )
+            assert refused.value.code == "unsupported"
+
+
+def test_a_chat_takes_what_asks_for_plain_text(server: ApiServer) -> None:
+    tool = {"type": "function", "function": {"name": "look", "parameters": {}}}
+    with spoken(server) as chat:
+        answer = chat.chat.completions.create(
+            model="loregraph-local",
+            messages=ASKED,
+            n=1,
+            tools=[tool],
+            tool_choice="none",
+            response_format={"type": "text"},
+            modalities=["text"],
+            stop=[],
+            temperature=0.2,
+        )
+    assert "Ada Brine" in (answer.choices[0].message.content or "")
+
+
+def test_a_chat_s_text_ends_at_its_limits_at_once_and_in_a_stream(server: ApiServer) -> None:
+    with spoken(server) as chat:
+        whole = chat.chat.completions.create(model="loregraph-local", messages=ASKED)
+        text = whole.choices[0].message.content or ""
+        for limits, reason in (
+            ({"stop": "Sources"}, "stop"),
+            ({"stop": ["no such words", "Gull"]}, "stop"),
+            ({"max_tokens": 3}, "length"),
+            ({"max_completion_tokens": 3, "max_tokens": 50}, "length"),
+            ({"max_tokens": 5000}, "stop"),
+        ):
+            asked: dict[str, Any] = {"model": "loregraph-local", "messages": ASKED, **limits}
+            cut = chat.chat.completions.create(**asked)
+            content = cut.choices[0].message.content or ""
+            assert cut.choices[0].finish_reason == reason
+            assert text.startswith(content)
+            stops = limits.get("stop", [])
+            for stop in [stops] if isinstance(stops, str) else stops:
+                assert stop not in content
+            if reason == "length":
+                assert cut.usage is not None
+                assert 0 < cut.usage.completion_tokens <= 3
+            chunks = list(chat.chat.completions.create(**asked, stream=True))
+            choices = [choice for each in chunks for choice in each.choices]
+            assert "".join(each.delta.content or "" for each in choices) == content
+            assert choices[-1].finish_reason == reason
+
+
+def test_a_chat_without_a_language_model_counts_its_own_tokens(server: ApiServer) -> None:
+    with spoken(server) as chat:
+        usage = chat.chat.completions.create(model="loregraph-local", messages=ASKED).usage
+        *_, last = chat.chat.completions.create(
+            model="loregraph-local",
+            messages=ASKED,
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+    assert usage is not None
+    assert min(usage.prompt_tokens, usage.completion_tokens) > 0
+    assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
+    assert last.usage == usage
 
 
 def test_a_chat_goes_on_from_what_was_said(server: ApiServer) -> None:

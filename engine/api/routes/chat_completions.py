@@ -2,7 +2,8 @@
 
 The last message of the user is the question; earlier turns help to understand it ("and when was
 he born?") and are no sources, since every answer rests on documents alone. Sources follow the text,
-and stand in `citations` for programs. Parameters of sampling are taken and mean nothing here.
+and stand in `citations` for programs. Whatever asks for another form of the answer is honoured or
+refused; parameters of sampling alone are taken and mean nothing here.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from fastapi import APIRouter, Request, Response
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from ...conversation import pair_messages
+from ...embeddings.tokenizer import load_tokeniser
 from ...events import AnswerEvent, CitationsEvent, Event, PassagesEvent, TokensEvent
 from ...plain_text import nearest_lines
 from ...types import Answer, Citation, Passage, Turn, Usage
 from ..errors import Problem, as_openai_error
 from ..jobs import Caller, ServiceHere
 from ..schemas import Filters, Question
+from ..text_limits import TextLimit
 from .query import (
     check_question,
     event_stream,
@@ -93,7 +96,19 @@ class ChatRequest(BaseModel):
     messages: Annotated[list[Message], Field(min_length=1, max_length=_MOST_MESSAGES)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    n: int | None = None
+    n: int | None = Field(None, description="1: there is one answer.")
+    max_tokens: int | None = Field(
+        None, ge=1, description="How long the text may be, its sources included."
+    )
+    max_completion_tokens: int | None = Field(None, ge=1, description="The same; the less counts.")
+    stop: str | list[str] | None = Field(None, description="Where the text ends, before it.")
+    response_format: dict[str, Any] | None = Field(None, description="Text is what there is.")
+    tools: list[Any] | None = Field(None, description="Refused, unless `tool_choice` is none.")
+    functions: list[Any] | None = Field(None, description="Refused.")
+    tool_choice: Any = None
+    modalities: list[str] | None = Field(None, description="Text is what there is.")
+    logprobs: bool | None = Field(None, description="Refused: there are none.")
+    logit_bias: dict[str, Any] | None = Field(None, description="Refused.")
     effort: Effort = Field(
         None,
         validation_alias=AliasChoices("effort", "reasoning_effort"),
@@ -101,6 +116,19 @@ class ChatRequest(BaseModel):
     )
     namespace: str | None = Field(None, max_length=64)
     filters: Filters = None
+
+    @property
+    def stops(self) -> list[str]:
+        """The sequences before which the text ends."""
+        given = [self.stop] if isinstance(self.stop, str) else self.stop or []
+        return [each for each in given if each]
+
+    @property
+    def limit(self) -> TextLimit:
+        """What the client allows of the text."""
+        given = [most for most in (self.max_tokens, self.max_completion_tokens) if most is not None]
+        count = load_tokeniser().count
+        return TextLimit(self.stops, max_tokens=min(given, default=None), count=count)
 
 
 class Model(BaseModel):
@@ -151,8 +179,7 @@ async def complete(
 ) -> dict[str, Any] | Response:
     """Answer the user's last message of the chat protocol from the documents."""
     mode = _mode_of(wanted.model)
-    if wanted.n not in (None, 1):
-        raise Problem(400, "unsupported", "n: only one answer is supported; send 1")
+    _check_form(wanted)
     question = Question.model_construct(
         question=question_in(wanted.messages), namespace=wanted.namespace, filters=wanted.filters
     )
@@ -171,17 +198,43 @@ async def complete(
     if wanted.stream:
         options = wanted.stream_options
         is_usage_told = options is not None and options.include_usage is True
-        return event_stream(_chunks(told, envelope, is_usage_told=is_usage_told))
+        return event_stream(_chunks(told, wanted, envelope, is_usage_told=is_usage_told))
     answer = await until_disconnect(request, final_answer(told))
-    said = "\n\n".join((with_sources(answer.text, answer.citations), *_nearest(answer)))
+    limit = wanted.limit
+    said = limit.take("\n\n".join((_whole(answer), *_nearest(answer)))) + limit.rest()
     message = {"role": "assistant", "content": said}
     return {
         **envelope,
         "object": "chat.completion",
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        "usage": usage_of(answer.usage),
+        "choices": [{"index": 0, "message": message, "finish_reason": limit.finish}],
+        "usage": usage_of(answer.usage, wanted.messages, said),
         "citations": _plain(answer),
     }
+
+
+def _check_form(wanted: ChatRequest) -> None:
+    """Refuse what asks for another answer than one text.
+
+    Raises:
+        Problem: 400; it names the parameter and what to do.
+    """
+    other_format = (wanted.response_format or {}).get("type", "text") != "text"
+    reasons = {
+        "n: only one answer is supported; send 1": wanted.n not in (None, 1),
+        "tools: not supported; leave them out, or use the library's own tools at /mcp": bool(
+            wanted.tools and wanted.tool_choice != "none"
+        ),
+        "functions: not supported; leave them out": bool(wanted.functions),
+        "response_format: only text is supported; POST /v1/ask for an answer as JSON": other_format,
+        "modalities: only text is supported; send ['text']": bool(
+            set(wanted.modalities or ()) - {"text"}
+        ),
+        "logprobs: not supported; leave it out": bool(wanted.logprobs),
+        "logit_bias: not supported; leave it out": bool(wanted.logit_bias),
+    }
+    for reason, is_asked in reasons.items():
+        if is_asked:
+            raise Problem(400, "unsupported", reason)
 
 
 def question_in(messages: Sequence[Message]) -> str:
@@ -237,12 +290,16 @@ def _nearest(answer: Answer) -> list[str]:
     return ["\n".join(lines)] if lines else []
 
 
-def usage_of(usage: Usage) -> dict[str, object]:
-    """Token counts by OpenAI's names."""
+def usage_of(usage: Usage, messages: Sequence[Message], said: str) -> dict[str, object]:
+    """Return token counts by OpenAI's names: those of language models, else of the chat itself."""
+    asked, written = usage.prompt_tokens, usage.completion_tokens
+    if not asked + written:
+        count = load_tokeniser().count
+        asked, written = sum(count(_text_of(message)) for message in messages), count(said)
     return {
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "total_tokens": usage.prompt_tokens + usage.completion_tokens,
+        "prompt_tokens": asked,
+        "completion_tokens": written,
+        "total_tokens": asked + written,
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
     }
 
@@ -268,37 +325,67 @@ def stream_ending(said: str, passages: Sequence[Passage], event: CitationsEvent)
 
 
 async def _chunks(
-    told: AsyncGenerator[Event], envelope: dict[str, Any], *, is_usage_told: bool
+    told: AsyncGenerator[Event],
+    wanted: ChatRequest,
+    envelope: dict[str, Any],
+    *,
+    is_usage_told: bool,
 ) -> AsyncGenerator[bytes]:
-    said, passages = "", tuple[Passage, ...]()
+    limit, sent = wanted.limit, ""
     yield _chunk(envelope, {"role": "assistant", "content": ""})
-    async for event in with_problems(told):
-        match event:
+    async for piece in chat_pieces(told):
+        match piece:
             case Problem():
-                yield server_sent(as_openai_error(event))
+                yield server_sent(as_openai_error(piece))
                 return
-            case PassagesEvent():
-                passages = event.passages
-            case TokensEvent():
-                said += event.text
-                yield _chunk(envelope, {"content": event.text})
-            case CitationsEvent():
-                rest = stream_ending(said, passages, event) if said else _whole(event)
-                if rest:
-                    yield _chunk(envelope, {"content": rest})
-            case AnswerEvent():
-                for lines in _nearest(event.answer):
-                    yield _chunk(envelope, {"content": f"\n\n{lines}"})
-                yield _chunk(envelope, {}, finish="stop", citations=_plain(event.answer))
-                if is_usage_told:
-                    yield _usage_chunk(envelope, event.answer.usage)
-            case _:
-                continue
+            case str():
+                passed = limit.take(piece)
+            case Answer():
+                passed = limit.rest()
+        sent += passed
+        if passed:
+            yield _chunk(envelope, {"content": passed})
+        if isinstance(piece, Answer):
+            yield _chunk(envelope, {}, finish=limit.finish, citations=_plain(piece))
+            if is_usage_told:
+                yield _usage_chunk(envelope, usage_of(piece.usage, wanted.messages, sent))
     yield b"data: [DONE]\n\n"
 
 
-def _whole(event: CitationsEvent) -> str:
-    return with_sources(event.text, event.citations)
+async def chat_pieces(told: AsyncGenerator[Event]) -> AsyncGenerator[str | Answer | Problem]:
+    """Yield the pieces of an answer's text, and last the answer, or a problem.
+
+    A text that comes in one piece waits for the whole answer, so that a short answer stands first.
+    """
+    first, said, passages = "", "", tuple[Passage, ...]()
+    async for event in with_problems(told):
+        match event:
+            case Problem():
+                yield event
+            case PassagesEvent():
+                passages = event.passages
+            case TokensEvent(text=text) if not first:
+                first = text
+            case TokensEvent(text=text):
+                yield text if said else first + text
+                said = (said or first) + text
+            case CitationsEvent() if said:
+                yield stream_ending(said, passages, event)
+            case AnswerEvent(answer=answer):
+                if not said:
+                    yield _whole(answer)
+                for lines in _nearest(answer):
+                    yield f"\n\n{lines}"
+                yield answer
+            case _:
+                continue
+
+
+def _whole(answer: Answer) -> str:
+    """Return the short answer where there is one, the answer, and its sources."""
+    text = with_sources(answer.text, answer.citations)
+    short = answer.short
+    return f"{short.text}\n\n{text}" if short and short.is_confident else text
 
 
 def _chunk(
@@ -308,8 +395,8 @@ def _chunk(
     return server_sent({**envelope, "object": "chat.completion.chunk", "choices": [choice], **more})
 
 
-def _usage_chunk(envelope: dict[str, Any], usage: Usage) -> bytes:
-    figures = {"choices": [], "usage": usage_of(usage)}
+def _usage_chunk(envelope: dict[str, Any], usage: dict[str, object]) -> bytes:
+    figures = {"choices": [], "usage": usage}
     return server_sent({**envelope, "object": "chat.completion.chunk", **figures})
 
 

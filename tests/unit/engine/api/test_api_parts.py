@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncGenerator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,18 @@ from engine.api.auth import (
 from engine.api.errors import Problem
 from engine.api.jobs import Job, Jobs, safe_name
 from engine.api.limits import RequestLimits, ThreadLimiter
-from engine.api.routes.chat_completions import ChatRequest, Message, stream_ending, turns_in
+from engine.api.routes.chat_completions import (
+    ChatRequest,
+    Message,
+    chat_pieces,
+    stream_ending,
+    turns_in,
+)
+from engine.api.text_limits import TextLimit
 from engine.config import ServeSettings
 from engine.errors import SettingsError
-from engine.events import CitationsEvent
-from engine.types import Citation, IngestReport, Passage, Turn
+from engine.events import CitationsEvent, Event, TokensEvent, closing_events
+from engine.types import Answer, Citation, IngestReport, Passage, ShortAnswer, Turn
 
 # --- rate ---------------------------------------------------------------------------------------
 
@@ -377,3 +385,47 @@ def test_head_is_get_without_its_body() -> None:
     )
     assert (head.status_code, head.headers, head.content) == (200, got.headers, b"")
     assert asked(HeadMiddleware(app, apart="/mcp"), "HEAD", "/v1/none").status_code == 404
+
+
+# --- limits of a chat's text ----------------------------------------------------------------------
+
+
+@given(st.lists(st.text("ab c\n", max_size=6)), st.lists(st.text("ab c", min_size=1), max_size=3))
+def test_a_text_ends_before_its_first_stop_however_it_is_cut(
+    pieces: list[str], stops: list[str]
+) -> None:
+    limit = TextLimit(stops, max_tokens=None, count=len)
+    passed = "".join(map(limit.take, pieces)) + limit.rest()
+    text = "".join(pieces)
+    assert text.startswith(passed)
+    assert not any(stop in passed for stop in stops)
+    if not any(stop in text for stop in stops):
+        assert passed == text
+
+
+def test_a_text_ends_at_a_word_where_its_tokens_do() -> None:
+    limit = TextLimit([], max_tokens=3, count=lambda text: len(text.split()))
+    assert [limit.take(each) for each in ("one two", " three four", " five")] == [
+        "one two",
+        " three",
+        "",
+    ]
+    assert limit.finish == "length"
+
+
+def test_a_short_answer_stands_first_in_a_chat_streamed_or_not() -> None:
+    brief = ShortAnswer(text="Ada Brine", kind="span", confidence=0.99)
+    answer = Answer(question="Who?", text="Ada did.", mode="local", short=brief)
+
+    async def streamed(*texts: str) -> str:
+        async def told() -> AsyncGenerator[Event]:
+            for text in texts:
+                yield TokensEvent(text=text)
+            for event in closing_events(answer):
+                yield event
+
+        return "".join([each async for each in chat_pieces(told()) if isinstance(each, str)])
+
+    assert asyncio.run(streamed("Ada did.")).startswith("Ada Brine\n\nAda did.")
+    assert asyncio.run(streamed()).startswith("Ada Brine\n\nAda did.")
+    assert asyncio.run(streamed("Ada ", "did.")) == "Ada did."
