@@ -13,10 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fastapi import APIRouter, FastAPI, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.openapi.utils import get_openapi
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import FileResponse, RedirectResponse
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -29,6 +29,7 @@ from .errors import Problem
 from .jobs import Service
 from .limits import RequestLimits
 from .metrics import Measured
+from .reference import reference_page
 from .routes import chat_completions, documents, graph, query, system
 from .upload_jobs import take_over_uploads
 
@@ -72,6 +73,12 @@ async def icon() -> Response:
     if (STATIC / "icon.svg").is_file():
         return RedirectResponse("/static/icon.svg")
     return Response(status_code=204)
+
+
+@router.get("/docs")
+async def reference(request: Request) -> Response:
+    """Return the API as a page, under the policy of the web page."""
+    return HTMLResponse(reference_page(request.app.openapi()), headers=_HEADERS)
 
 
 @cache
@@ -219,7 +226,7 @@ def create_app(
         description=_DESCRIPTION,
         lifespan=lifespan,
         openapi_url="/v1/openapi.json",
-        docs_url=None,  # these pages would ask other origins for their scripts
+        docs_url=None,  # FastAPI's pages would ask other origins for their scripts
         redoc_url=None,
         redirect_slashes=False,
     )

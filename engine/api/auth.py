@@ -382,7 +382,7 @@ class RateLimit:
 
 
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_OPEN_PATHS = frozenset({"/", "/v1/health", "/v1/openapi.json", "/favicon.ico"})
+_OPEN_PATHS = frozenset({"/", "/docs", "/v1/health", "/v1/openapi.json", "/favicon.ico"})
 _OPEN_BELOW = "/static/"
 _API_POLICY = "default-src 'none'; frame-ancestors 'none'"
 _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="loregraph"'}

@@ -11,6 +11,7 @@ import schemathesis
 from api_server import ApiServer
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import Unsatisfiable
+from lxml import html
 from schemathesis import GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -18,6 +19,8 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+
+from engine.api.reference import reference_page
 
 CHECKS = [
     not_a_server_error,
@@ -91,3 +94,47 @@ def test_a_request_with_the_wrong_method_is_told_which_are_right(server: ApiServ
     assert response.status_code == 405
     assert response.headers["content-type"] == "application/problem+json"
     assert "GET" in response.headers["allow"]
+
+
+def test_the_api_is_shown_as_a_page_that_asks_nothing_of_other_sites(server: ApiServer) -> None:
+    with server.client() as client:
+        described = client.get("/v1/openapi.json").json()
+        page, web_page = client.get("/docs"), client.get("/")
+        policy = "content-security-policy"
+        assert page.headers["content-type"] == "text/html; charset=utf-8"
+        assert page.headers[policy] == web_page.headers[policy]
+        root = html.fromstring(page.content)
+        sections = {str(each) for each in root.xpath("//section/h2/code/text()")}
+        links = [str(each) for each in root.xpath("//link/@href")]
+        assert all(client.get(each).status_code == 200 for each in links)
+    assert sections == {
+        f"{method.upper()} {path}" for path, item in described["paths"].items() for method in item
+    }
+    ids = {str(each) for each in root.xpath("//@id")}
+    assert {f"schema-{name}" for name in described["components"]["schemas"]} <= ids
+    targets = [str(each) for each in root.xpath("//a/@href")]
+    assert {each.removeprefix("#") for each in targets if each.startswith("#")} <= ids
+    assert not root.xpath("//script | //style | //@style | //@onclick | //img")
+    assert all(each.startswith(("/", "#")) for each in [*targets, *links])
+    assert "max_completion_tokens" in page.text
+
+
+def test_the_page_of_the_api_escapes_what_a_description_says() -> None:
+    bad = "<b>&"
+    page = reference_page(
+        {
+            "info": {"title": bad, "version": bad, "description": bad},
+            "paths": {
+                f"/{bad}": {
+                    "get": {
+                        "summary": bad,
+                        "parameters": [{"name": bad, "in": "query", "schema": {"type": bad}}],
+                        "responses": {"200": {"description": bad, "content": {bad: {}}}},
+                    }
+                }
+            },
+            "components": {"schemas": {bad: {"properties": {bad: {"enum": [bad]}}}}},
+        }
+    )
+    assert "<b>" not in page
+    assert "&lt;b&gt;&amp;" in page

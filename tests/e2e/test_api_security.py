@@ -142,7 +142,7 @@ def test_without_a_token_there_is_nothing(
 
 def test_what_is_open_to_all_holds_nothing(server: ApiServer, tokens: Tokens) -> None:
     with server.client() as client:
-        for path in ("/v1/health", "/v1/openapi.json", "/", "/favicon.ico"):
+        for path in ("/v1/health", "/v1/openapi.json", "/", "/docs", "/favicon.ico"):
             text = client.get(path).text
             head = client.head(path)
             assert (head.status_code < 400, head.content) == (True, b""), path
