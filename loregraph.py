@@ -63,6 +63,8 @@ if TYPE_CHECKING:
         UnknownName,
         VectorStoreUnavailable,
     )
+    from engine.retrieval.rerank_postprocessor import RerankPostprocessor
+    from engine.retrieval.retriever import LocalRetriever
     from graph import (
         Community,
         Entity,
@@ -72,6 +74,8 @@ if TYPE_CHECKING:
         Report,
         SqlGraphStore,
     )
+    from graph.extraction.llamaindex import ExtractionTransform
+    from graph.extraction.rule_based import LanguageExtractor
 
 __all__ = [
     "AgenticNodeParser",
@@ -84,6 +88,7 @@ __all__ = [
     "EngineError",
     "Entity",
     "Evidence",
+    "ExtractionTransform",
     "FaqNodeParser",
     "FixedNodeParser",
     "GlossaryNodeParser",
@@ -91,11 +96,13 @@ __all__ = [
     "IngestReport",
     "KnowledgeEngine",
     "KnowledgeGraphIndex",
+    "LanguageExtractor",
     "LegalNodeParser",
     "LibraryBusy",
     "LibraryError",
     "LibraryNotFound",
     "LibraryUnusable",
+    "LocalRetriever",
     "MarkdownNodeParser",
     "MissingExtra",
     "ModelError",
@@ -110,6 +117,7 @@ __all__ = [
     "RecursiveNodeParser",
     "Relation",
     "Report",
+    "RerankPostprocessor",
     "SemanticNodeParser",
     "SentenceNodeParser",
     "SentenceWindowNodeParser",
@@ -144,7 +152,11 @@ _PUBLIC_NAMES = {
         " ModelUnavailable NotAllowed QuestionError SettingsError SourceError TooManyRemovals"
         " UnknownName VectorStoreUnavailable"
     ),
+    "engine.retrieval.rerank_postprocessor": "RerankPostprocessor",
+    "engine.retrieval.retriever": "LocalRetriever",
     "graph": "Community Entity Evidence KnowledgeGraphIndex Relation Report SqlGraphStore",
+    "graph.extraction.llamaindex": "ExtractionTransform",
+    "graph.extraction.rule_based": "LanguageExtractor",
 }
 _MODULE_OF = {name: module for module, names in _PUBLIC_NAMES.items() for name in names.split()}
 _PARENT = f"{__package__}." if __package__ else ""

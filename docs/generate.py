@@ -36,6 +36,9 @@ PYTHON_SECTIONS: Mapping[str, tuple[str, ...]] = {
         *("KnowledgeGraphIndex", "SqlGraphStore", "Entity", "Relation", "Evidence"),
         *("Community", "Report"),
     ),
+    "Parts for LlamaIndex": (
+        *("LocalRetriever", "RerankPostprocessor", "ExtractionTransform", "LanguageExtractor"),
+    ),
 }
 
 

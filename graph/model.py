@@ -270,6 +270,20 @@ class GraphExport:
     chunks: dict[str, Chunk] = field(default_factory=dict)
     appearances: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """Return how much of what the graph holds."""
+        return (
+            f"GraphExport(entities={len(self.entities)}, relations={len(self.relations)}, "
+            f"communities={len(self.communities)}, reports={len(self.reports)})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return the graph as a notebook shows it: a picture without scripts."""
+        from .export.image import draw_picture, to_svg
+        from .export.subgraph import Subgraph
+
+        return to_svg(draw_picture(Subgraph(export=self)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Judgement:

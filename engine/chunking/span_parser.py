@@ -18,6 +18,7 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, MetadataMode, NodeRelationship, TextNode
 
+from ..embeddings.tokenizer import load_tokeniser
 from ..types import Shape
 
 
@@ -153,7 +154,7 @@ class SpanNodeParser(NodeParser):  # type: ignore[misc, unused-ignore]
 
     size_tokens: int = Field(default=512, ge=16)
     overlap_tokens: int = Field(default=64, ge=0)
-    tokeniser: Tokeniser = Field(exclude=True)
+    tokeniser: Tokeniser = Field(default_factory=load_tokeniser, exclude=True)
 
     @classmethod
     def class_name(cls) -> str:
