@@ -20,7 +20,7 @@ from graph.text.cjk import count_han, has_han
 from .answering.extractive.question_type import WH_CHINESE, classify_question, strip_question_words
 from .config import AnswerSettings
 from .embeddings.tokenizer import TokenCount
-from .errors import ModelError
+from .errors import ModelError, QuestionError
 from .events import Listener
 from .ingest.document import sanitise_text
 from .llm.client import LLMClient
@@ -55,7 +55,17 @@ def parse_history(history: History) -> tuple[Turn, ...]:
 
     An `Answer` is the turn of the question as it was understood. Marks, and the list of sources at
     the end of an answer, are left out: their numbers mean nothing here.
+
+    Raises:
+        QuestionError: it is no list of turns and answers.
     """
+    listed = isinstance(history, Sequence) and not isinstance(history, str)
+    wrong = (
+        [each for each in history if not isinstance(each, Turn | Answer)] if listed else [history]
+    )
+    if wrong:
+        kind = type(wrong[0]).__name__
+        raise QuestionError(f"history holds no turns: {kind}; give a list of Turn or Answer")
     turns = (_turn(each) for each in history[-MOST_TURNS:])
     return tuple(turn for turn in turns if turn.question)
 

@@ -114,10 +114,19 @@ class IngestOptions:
 
 
 def as_list(sources: T | Sequence[T]) -> list[T]:
-    """One source or several as a list; a text is one."""
-    if isinstance(sources, Sequence) and not isinstance(sources, str):
-        return list(sources)
-    return [sources]
+    """One source or several as a list; a text is one.
+
+    Raises:
+        SourceError: one is neither a text, a path nor a document.
+    """
+    several = isinstance(sources, Sequence) and not isinstance(sources, str | bytes)
+    listed: list[T] = list(sources) if several else [sources]  # type: ignore[list-item, arg-type]
+    for each in listed:
+        if not isinstance(each, str | Path) and not hasattr(each, "id_"):
+            raise SourceError(
+                f"source is no text: {type(each).__name__}; give a path, an address or a document"
+            )
+    return listed
 
 
 SourceReader = Callable[[ChangeDetector], Iterable[SourceText]]

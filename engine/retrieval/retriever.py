@@ -289,8 +289,7 @@ class LocalRetriever(BaseRetriever):
         Raises:
             QuestionError: a `top_k` below 1.
         """
-        if top_k is not None and top_k < 1:
-            raise QuestionError(f"top_k: {top_k} is too small; give 1 or more")
+        _check_top_k(top_k)
         other = copy(self)
         other._within = within
         other._postprocessors = tuple(postprocessors)
@@ -341,8 +340,7 @@ class LocalRetriever(BaseRetriever):
         on_event: Listener = null_listener,
     ) -> SearchResult:
         wanted = self._settings.top_k if top_k is None else top_k
-        if wanted < 1:
-            raise QuestionError(f"top_k: {wanted} is too small; give 1 or more")
+        _check_top_k(wanted)
         within, steps = within or self._within, Tracer(on_event)
         searches = self._searches(question, within, steps, expander or self._expander)
         pool = wanted if self._judge is None else max(wanted, self._judge.candidates)
@@ -722,6 +720,15 @@ class LocalRetriever(BaseRetriever):
                     like = calibrated_cosine(cosine, floor=space.floor)
                     sums[place] = (sums[place][0] + weight * like, sums[place][1] + weight)
         return [(like / weight if weight else None, weight) for like, weight in sums]
+
+
+def _check_top_k(top_k: object) -> None:
+    if top_k is None:
+        return
+    if not isinstance(top_k, int):
+        raise QuestionError(f"top_k is no whole number: {top_k!r}; give 1 or more")
+    if top_k < 1:
+        raise QuestionError(f"top_k: {top_k} is too small; give 1 or more")
 
 
 def _name_forms(name: str) -> list[list[str]]:

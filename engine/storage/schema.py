@@ -257,16 +257,25 @@ def document_filter(filters: Filters, *, namespace: Namespaces = None) -> Docume
         if isinstance(filters, Mapping):
             parts = [_equal(key, value) for key, value in sorted(filters.items())]
         else:
-            texts = [filters] if isinstance(filters, str) else filters
+            texts = _texts("filters", filters)
             parts = [parse_condition(sanitise_text(text)) for text in sorted(texts)]
         filters = MetadataFilters(filters=list(parts)) if parts else None
     if filters is None and namespace is None:
         return None
     if filters is not None:
         _check_dates(filters)
-    within = frozenset([namespace] if isinstance(namespace, str) else namespace or ())
+    within = frozenset(_texts("namespace", () if namespace is None else namespace))
     spaces = None if namespace is None else within
     return DocumentFilter(key=_key(spaces, filters), namespaces=spaces, filters=filters)
+
+
+def _texts(name: str, given: object) -> list[str]:
+    """Return one text or several as a list; raises `QuestionError` where they are none."""
+    several = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    wrong = [type(each).__name__ for each in several if not isinstance(each, str)]
+    if wrong:
+        raise QuestionError(f"{name}: not text: {wrong[0]}; give a text or a list of texts")
+    return several
 
 
 def _key(spaces: frozenset[str] | None, filters: MetadataFilters | None) -> str:

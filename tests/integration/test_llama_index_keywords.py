@@ -15,7 +15,7 @@ from llama_index.core.schema import Document, MetadataMode
 from llama_index.core.vector_stores import FilterCondition, MetadataFilter, MetadataFilters
 
 from engine import KnowledgeEngine, Settings
-from engine.errors import QuestionError
+from engine.errors import QuestionError, SourceError
 
 QUESTION = "Who met Tomas Reed?"
 
@@ -144,3 +144,38 @@ def test_a_question_that_is_no_text_is_refused_in_one_line(
     with pytest.raises(QuestionError, match=r"question is not text: .*; give a string") as raised:
         filled.ask(wrong)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "line"),
+    [
+        ({"history": "before"}, "history holds no turns: str; give a list"),
+        ({"history": [("Who?", "Ada.")]}, "history holds no turns: tuple; give a list"),
+        ({"history": 3}, "history holds no turns: int; give a list"),
+        ({"filters": 3}, "filters: not text: int; give a text"),
+        ({"namespace": [3]}, "namespace: not text: int; give a text"),
+        ({"mode": None}, "unknown mode: None; choose auto"),
+        ({"effort": 3}, "unknown effort: 3; choose low"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_refused_in_one_line(
+    filled: KnowledgeEngine, wrong: dict[str, Any], line: str
+) -> None:
+    with pytest.raises(QuestionError, match=line) as raised:
+        filled.ask(QUESTION, **wrong)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("wrong", ["3", 1.5])
+def test_a_number_of_passages_that_is_none_is_refused(filled: KnowledgeEngine, wrong: Any) -> None:
+    with pytest.raises(QuestionError, match=r"top_k is no whole number: .*; give 1 or more"):
+        filled.retrieve(QUESTION, top_k=wrong)
+    with pytest.raises(QuestionError, match=r"top_k is no whole number: .*; give 1 or more"):
+        filled.as_retriever(similarity_top_k=wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [3], b"docs"])
+def test_a_source_that_is_none_is_refused_in_one_line(filled: KnowledgeEngine, wrong: Any) -> None:
+    for work in (filled.add, filled.sync):
+        with pytest.raises(SourceError, match=r"source is no text: .*; give a path"):
+            work(wrong)
