@@ -275,7 +275,7 @@ def _texts(name: str, given: object) -> list[str]:
     wrong = [type(each).__name__ for each in several if not isinstance(each, str)]
     if wrong:
         raise QuestionError(f"{name}: not text: {wrong[0]}; give a text or a list of texts")
-    return several
+    return [each for each in several if isinstance(each, str)]
 
 
 def _key(spaces: frozenset[str] | None, filters: MetadataFilters | None) -> str:
