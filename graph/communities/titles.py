@@ -41,6 +41,8 @@ _FEW = 2
 """A single word is a topic where more sentences than these have it."""
 _MAX_HEADING_WORDS = 6
 _MAX_CHARACTERS = 48
+_MAIL = frozenset({"subj", "re", "fwd", "fw", "aw", "cc", "bcc"})
+"""Words of the headers of mails."""
 _LATIN = re.compile(r"[A-Za-z]")
 _COLON = {False: ": ", True: "："}
 
@@ -180,7 +182,7 @@ def _is_topic(key: str, count: float, chinese: bool) -> bool:
         return key not in HAN_VAGUE and key not in CHINESE_FUNCTION_WORDS
     if any(word in CALENDAR for word in words) or not all(len(word) > 1 for word in words[-1:]):
         return False
-    if words[0] in FUNCTION_WORDS or words[-1] in FUNCTION_WORDS:
+    if words[0] in FUNCTION_WORDS or words[-1] in FUNCTION_WORDS or not _MAIL.isdisjoint(words):
         return False
     return len(words) > 1 or (count > _FEW and key not in VAGUE_NOUNS)
 

@@ -118,3 +118,11 @@ def test_every_community_of_members_has_a_title() -> None:
     odd = [entity("Бағлан"), entity("pair of scissors", kind="CONCEPT")]
     assert titled(odd, []) == "Бағлан"
     assert titled(odd[1:], [Saying(text="图")]) == "pair of scissors"
+
+
+def test_words_of_a_mails_header_are_no_topics() -> None:
+    mail = Saying(
+        text="Subj: Re: Fwd: the winch",
+        phrases=(("subj re", "Subj Re"), ("fwd winch", "Fwd winch"), ("subj", "Subj")),
+    )
+    assert titled([entity("Ada Vale")], [mail, mail, mail]) == "Ada Vale"
