@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from ..model import Chunk, content_id
+from .boilerplate import boilerplate_spans
 from .cjk import HAN, count_han, is_chinese
 
 _ABBREVIATION = re.compile(
@@ -381,8 +382,8 @@ Runs are taken whole, and never looked at again from their middle: text without 
 """
 _WRAPPED_LINE = 40
 """Minimum line length for a following break to be wrapped prose."""
-_NEW_LINE = re.compile(r"\s*(?:$|[\w-]{1,20}:)")
-"""An empty line, or one with a label ("Date: …"), goes on from no line."""
+_NEW_LINE = re.compile(r"\s*(?:$|[\w-]{1,20}:|[A-Z][\w.-]{0,20}(?: [A-Z][\w.-]{0,20}){1,2}: )")
+"""An empty line, or one with a label ("Date: …", "Grad E: …"), goes on from no line."""
 MAX_SEGMENT_CHARACTERS = 20_000
 """Maximum characters parsed at once, which bounds memory and time."""
 
@@ -439,7 +440,8 @@ def lay_out(text: str) -> Layout:
 
 def strip_markup(text: str) -> str:
     """`text` with all that is no prose blanked, character for character."""
-    lines = _blanked(text, _no_prose(text)).replace("|", ";").split("\n")
+    blanked = _blanked(_blanked(text, _no_prose(text)), boilerplate_spans(text))
+    lines = blanked.replace("|", ";").split("\n")
     parts = [lines[0]]
     for before, line in pairwise(lines):
         wrapped = len(before.rstrip()) >= _WRAPPED_LINE and not _NEW_LINE.match(line)
