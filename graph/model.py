@@ -39,6 +39,9 @@ OF_TYPE = "of type"
 ORDINARY = "ordinary word"
 """Object of `OF_TYPE` where a mention may be no name: capitals that any word has there."""
 
+DETERMINED = "with an article"
+"""Object of `OF_TYPE` where an article stands before a mention, as before few persons."""
+
 COMMON = "dictionary word"
 """Object of `OF_TYPE` where a mention is a word of the dictionary."""
 

@@ -345,12 +345,22 @@ def _is_usable(layout: Layout, candidate: Candidate, surface: str) -> bool:
     )
 
 
+_METASYNTACTIC = "foo bar baz foobar qux quux xyz xyzzy aaa xxx yyy zzz lorem ipsum"
+_PLACEHOLDERS = frozenset(_METASYNTACTIC.split())
+"""Words that stand for whatever is meant."""
+_CODE = re.compile(r"[a-z]+(?:-[a-z]+)+-\d+|[a-z]+-\d\w*(?:-\w+)+")
+_ANY_OF_KIND = re.compile(r"(?:package|program|file|user|host|person|step|option) [a-z]")
+"""Numbers of rows and of files: "gl-pil-02", "tn-2024-02"."""
+
+
 def is_name(surface: str, key: str) -> bool:
     """Check whether a surface can be a name.
 
     Not a heading, function word, date, number or letter.
     """
     if not key or is_generic(key) or _ROMAN.fullmatch(surface):
+        return False
+    if key in _PLACEHOLDERS or _CODE.fullmatch(key) or _ANY_OF_KIND.fullmatch(key):
         return False
     digits, letters = (sum(map(test, key)) for test in (str.isdigit, str.isalpha))
     if " " not in key and digits >= max(_DIGITS_OF_CODE, letters):

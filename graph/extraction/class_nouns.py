@@ -26,7 +26,7 @@ _ORGANISATIONS = """
 academy agency airline army association band bank brand bureau charity choir church club college
 commission committee company consortium cooperative corporation council department distributor
 duo ensemble federation firm foundation government group hospital institute institution label
-laboratory league manufacturer ministry museum navy newspaper observatory orchestra organisation
+laboratory league manufacturer ministry museum navy newspaper orchestra organisation
 organization party publisher quartet regiment retailer school society startup team tribe trio trust
 union university
 """
@@ -56,8 +56,8 @@ _PRODUCTS = """
 aircraft application array barge boat buoy cable camera car clock compiler computer console
 database device distribution drug editor engine format framework game gauge glider horn hydrophone
 instrument kernel lamp language library locomotive machine mast medicine microscope missile model
-phone printer rocket satellite seismometer sensor ship software spectrometer submarine system tool
-tram trawler vessel winch
+package phone printer rocket satellite seismometer sensor ship software spectrometer submarine
+system tool tram trawler vessel winch
 """
 _CONCEPTS = """
 alga algorithm animal bacterium belief bird breed compound crop dance dialect disease dish disorder

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..text.cjk import has_han
-from ..text.names import CALENDAR, FUNCTION_WORDS, JOINTS, capitalised_names, name_key
+from ..text.names import CALENDAR, DEMONYMS, FUNCTION_WORDS, JOINTS, capitalised_names, name_key
 from ..text.sentences import Layout, Segment
+from ..text.transcripts import speaker_labels
 from .aliases import CLASS_NOUNS, NEVER_FIRST, VAGUE_MODIFIERS, VAGUE_NOUNS, Candidate
 
 if TYPE_CHECKING:
@@ -75,7 +77,33 @@ def name_candidates(doc: Doc, segment: Segment) -> list[Candidate]:
         span = doc.char_span(start, end, alignment_mode="expand")
         if span is not None:
             found.extend(_from_capitals(doc, segment, start, end, span))
-    return [c for c in found if not _is_label(segment, c)]
+    kept = (_without_labels(c, segment) for c in found)
+    return [c for c in kept if c is not None and not _is_label(segment, c)]
+
+
+def _without_labels(candidate: Candidate, segment: Segment) -> Candidate | None:
+    """Cut a name at the labels of speakers; None for what exclaims or greets."""
+    start, end = candidate.start - segment.start, candidate.end - segment.start
+    for first, last in speaker_labels(segment.shadow):
+        if first <= start < last < end:
+            end = last
+        elif start < first < end:
+            end = start + _without_tail(segment.shadow[start:first])
+    greeting = _GREETING.match(segment.shadow, start, end)
+    start = greeting.end() if greeting else start
+    if start >= end or _EXCLAIMS.fullmatch(segment.shadow, start, end):
+        return None
+    return replace(candidate, start=segment.start + start, end=segment.start + end)
+
+
+_GREETING = re.compile(
+    r"(?:Merry|Happy|Joyous|Blessed)\s+(?=(?:Christmas|Xmas|New\s+Year|Easter|Thanksgiving"
+    r"|Birthday|Holidays|Diwali|Eid|Hanukkah)\b)"
+)
+_EXCLAIMS = re.compile(
+    r"(?:(?:Good|Dear|Great|Gracious|My|Oh)\s+)+(?:Heavens?|God|Lord|Gracious|Grief|Gods)",
+    re.IGNORECASE,
+)
 
 
 def _is_label(segment: Segment, candidate: Candidate) -> bool:
@@ -100,6 +128,8 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
     if not any(c.isupper() for c in surface) or "\n" in surface:
         return
     if surface.casefold() in FUNCTION_WORDS or surface.casefold() in CALENDAR:
+        return
+    if surface.casefold() in DEMONYMS:
         return
     if kind == "ORGANISATION" and ", " in surface and not _OF_FIRM.search(surface):
         return  # a list of names
@@ -149,7 +179,7 @@ def _without_tail(text: str) -> int:
             end -= 1
         elif text[max(0, end - 2) : end] in {"'s", "’s"}:
             end -= 2
-        elif text[:end].endswith((" and", " or")):
+        elif text[:end].endswith((" and", " or", " of")):
             end -= 3
         else:
             break
@@ -212,6 +242,8 @@ def _is_initial(doc: Doc, segment: Segment, span: Span) -> bool:
 
 
 def _is_single_name(token: Token, *, initial: bool) -> bool:
+    if token.lower_ in DEMONYMS:
+        return False
     if token.ent_type_ in _TYPES:
         return not (token.ent_type_ == "NORP" and _is_adjective(token.doc[token.i : token.i + 1]))
     if token.pos_ in _ORDINARY or token.pos_ == "ADJ":

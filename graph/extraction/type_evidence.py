@@ -10,9 +10,9 @@ evidence of all mentions of a name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
-from ..model import COMMON, NAMED_TYPES, OF_TYPE, ORDINARY, Mention, Statement
+from ..model import COMMON, DETERMINED, NAMED_TYPES, OF_TYPE, ORDINARY, Mention, Statement
 from ..resolution.name_parsing import (
     COMMON_GIVEN_NAMES,
     HAN_TITLES,
@@ -22,6 +22,7 @@ from ..resolution.name_parsing import (
 )
 from ..text.cjk import HAN, has_han
 from ..text.sentences import Layout
+from ..text.transcripts import speakers_of
 from .class_nouns import CLASS_TYPES, han_type_of, type_of_phrase
 
 _STOPS = r"(?:of|in|by|that|which|who|and|at|for|from|on|with|to)"
@@ -44,7 +45,10 @@ _ENDS = re.compile(
     r"[*_\"”]*(?:[,.;:)]|\s+(?:\w+s|was|were|had|\w+ed|and|or|in|on|at|of|by|to)\b|$)"
 )
 _FOLLOWED = re.compile(r"\s+(?:[a-z]+\s)?(?P<noun>[a-z]+)\b")
-_SAYS = "said|says|asked|replied|answered|cried|exclaimed|returned|observed|remarked|whispered"
+_SAYS = (
+    "said|says|asked|replied|answered|cried|exclaimed|returned|observed|remarked|whispered|inquired"
+    "|demanded|pursued|murmured|muttered|shouted|sighed"
+)
 _LED = r"(?:the\s+)?(?:[A-Z][\w'’-]*\s+and\s+)?[*_\"“]{0,3}$"
 _GOVERNED = re.compile(rf"\b(?:of|in|at|from|to|for|by|with|on|near|under)\s+{_LED}")
 """A name inside a phrase: what follows is said of another, "the king of France (…) was a …"."""
@@ -53,12 +57,11 @@ _CONTINUED = re.compile(rf"\b[A-Z][\w'’-]*\s+of\s+{_LED}")
 _PERSON_VERBS = (
     rf"(?:{_SAYS}|told|thought|wrote|writes|smiled|laughed|nodded|shook|sat|married|died|retired"
     r"|was\s+born|was\s+educated|resigned|graduated|starred|sang|felt|remembered|knew|looked"
-    r"|turned|walked|wept|studied|read)"
+    r"|turned|walked|wept|studied|read|beckoned|bowed|knelt|glanced)"
 )
 
 COPULA, TITLE, IN_FRONT, APPOSED, VERB, BEHIND, NEAR = 5.0, 4.0, 4.0, 3.0, 2.0, 1.5, 0.7
 """Weights of cues; a mention that a tagger gives a type weighs 1."""
-AGAINST_A_PERSON = -2.5
 
 _AFTER = (
     (
@@ -166,7 +169,9 @@ def _cues(text: str, mention: Mention, span: tuple[int, int]) -> Iterator[tuple[
             yield kind, IN_FRONT if kind == "PERSON" else APPOSED
         return
     yield from _matches(before, after, behind=_AFTER, in_front=_BEFORE)
-    yield from _class_nouns(before, after)
+    yield from _class_nouns(before, after, speakers_of(text))
+    if after[:1] == ":" and mention.surface in speakers_of(text):
+        yield "PERSON", IN_FRONT
     first = mention.key.split()[0].rstrip(".")
     if first in TITLES - NAMELIKE_TITLES and " " in mention.key:
         yield "PERSON", TITLE
@@ -186,13 +191,16 @@ def _matches(
             yield kind, weight
 
 
-def _class_nouns(before: str, after: str) -> Iterator[tuple[str, float]]:
+def _class_nouns(
+    before: str, after: str, speakers: Collection[str] = ()
+) -> Iterator[tuple[str, float]]:
     for pattern, weight in ((_DEFINED, COPULA), (_APPOSED, APPOSED), (_ROLE_AFTER, APPOSED)):
         elsewhere = _GOVERNED if pattern is _DEFINED else _CONTINUED
         match = None if elsewhere.search(before) else pattern.match(after)
         if match and (kind := type_of_phrase(match["noun"])):
             yield kind, weight
-    if match := _IN_FRONT.search(before):
+    match = _IN_FRONT.search(before)
+    if match and not _spoken(before, speakers):
         kind = CLASS_TYPES.get((match["noun"] or match["label"]).casefold(), "")
         if kind:
             yield kind, IN_FRONT
@@ -202,11 +210,17 @@ def _class_nouns(before: str, after: str) -> Iterator[tuple[str, float]]:
     behind = CLASS_TYPES.get(followed["noun"]) if followed else ""
     if _ARTICLE.search(before):
         if _ENDS.match(after):
-            yield "PERSON", AGAINST_A_PERSON
+            yield DETERMINED, 1.0
         elif behind == "PRODUCT":
             yield "PRODUCT", BEHIND
     elif behind == "PLACE":
         yield "PLACE", BEHIND
+
+
+def _spoken(before: str, speakers: Collection[str]) -> bool:
+    """Check whether the label of a speaker stands directly before."""
+    opening = before.rstrip()
+    return opening.endswith(":") and opening[:-1].rpartition("\n")[2] in speakers
 
 
 _OPENS, _CLOSES = re.compile(r"[“\"*_] ?$"), re.compile(r"[!?.,]?[”\"*_]")
@@ -247,6 +261,7 @@ def _is_doubtful(layout: Layout, mention: Mention, span: tuple[int, int]) -> boo
     if _FINITE.match(text, mention.end):
         return False
     opening = text[span[0] : mention.start]
+    opening = "" if _spoken(opening, speakers_of(text)) else opening
     return (
         not any(c.isalnum() for c in opening)
         or bool(_OPENING_QUOTE.search(opening))

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 
 from ..extraction.aliases import TRANSLITERATION, type_from_words
 from ..extraction.class_nouns import CLASS_TYPES, type_of_phrase
-from ..model import COMMON, ORDINARY
+from ..model import COMMON, DETERMINED, ORDINARY
 from ..text.cjk import has_han
-from ..text.names import JOINTS
+from ..text.names import FUNCTION_WORDS, JOINTS
 from .name_parsing import COMMON_GIVEN_NAMES, NAMELIKE_TITLES, SURNAMES, TITLES
 
 _SURNAME_LIKE = """
@@ -25,24 +25,31 @@ _WORKS_BY_NAME = """
 charter agreement convention act guidelines policy license licence manual guide report symphony
 suite bible gospel song ballad handbook protocol hymn
 """
+_BEINGS = frozenset({"ghost", "spirit", "phantom", "spectre", "angel", "devil", "demon", "goblin"})
+"""Who acts in tales like a person, with an article."""
 _HEADS = (
     dict.fromkeys(_SURNAME_LIKE.split(), "PLACE")
     | dict.fromkeys(_WORKS_BY_NAME.split(), "WORK")
     | dict.fromkeys(("tool", "kernel", "toolkit"), "PRODUCT")
-    | dict.fromkeys(("ghost", "spirit"), "PERSON")
+    | dict.fromkeys(_BEINGS, "PERSON")
+    | dict.fromkeys(("award", "awards", "prize", "trophy", "medal"), "EVENT")
+    | {word: kind for word, kind in CLASS_TYPES.items() if kind == "PRODUCT"}
 )
 """Last words of names that tell a type where nothing speaks against it."""
 
+_SELDOM = 6
 FEWEST = 3
 """Minimum mentions of a common word: of a noun phrase, or of a name of which nothing is told."""
-_NO_TYPES = frozenset({ORDINARY, COMMON})
+_NO_TYPES = frozenset({ORDINARY, COMMON, DETERMINED})
 _MOST_TAGGED = 4.0
-_MOST_AGAINST = -5.0
+_WITH_ARTICLE = 2.5
+_MOST_AGAINST = 5.0
 TITLE_WEIGHT = 8.0
 _NEEDED = 0.5
 _CLEAR = 1.25
 _HEAD = 6.0
 _PART = 4.0
+_RULED = 5.0
 
 
 def decide_types(
@@ -66,12 +73,16 @@ def decide_types(
         return types
     scores = _scores(types, named)
     for kind, weight in cues.items():
-        if kind not in _NO_TYPES and (weight > 0 or kind != head):
-            scores[kind] += max(weight, _MOST_AGAINST)
+        if kind not in _NO_TYPES:
+            scores[kind] += weight
+    if cues.get("PERSON", 0.0) < cues.get(DETERMINED, 0.0) and head != "PERSON":
+        scores["PERSON"] -= min(_WITH_ARTICLE * cues[DETERMINED], _MOST_AGAINST)
     if head:
         is_doubtful = is_surname_like and not scores["PLACE"]
         scores[head] += min(_HEAD, scores["PERSON"]) if is_doubtful else _HEAD
-    is_plain = cues.get(ORDINARY, 0.0) >= named or (COMMON in cues and named < FEWEST)
+    is_common = 2 * cues.get(COMMON, 0.0) >= named and named < _SELDOM
+    is_begun = cues.get(ORDINARY, 0.0) * (2 if COMMON in cues else 1) >= named
+    is_plain = is_begun or is_common or (COMMON in cues and named < FEWEST)
     if is_plain and not head and not _is_told(cues):
         return +Counter(CONCEPT=types["CONCEPT"])
     ranked = [*sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])), ("NAME", 0.0)]
@@ -96,6 +107,10 @@ def head_type(key: str) -> str:
         is_stuff = key[-1] in _HAN_STUFF and key[0] not in SURNAMES
         return "CONCEPT" if is_stuff else ""
     words = key.split()
+    if key in _FEASTS:
+        return "EVENT"
+    if key in _BEINGS:
+        return "PERSON"
     if len(words) < 2:
         return ""
     if words[0] in _SHIPS:
@@ -106,6 +121,11 @@ def head_type(key: str) -> str:
     return type_from_words(key) or _HEADS.get(words[-1], "")
 
 
+_FEAST_DAYS = """
+christmas; xmas; easter; thanksgiving; halloween; ramadan; diwali; hanukkah; passover; pentecost
+candlemas; new year; christmas eve; christmas day; new year's eve; new year's day
+"""
+_FEASTS = frozenset(re.split(r"[;\n]\s*", _FEAST_DAYS.strip()))
 _SHIPS = frozenset({"rv", "mv", "cs", "ss", "hms", "uss", "rms"})
 _HAN_STUFF = frozenset("藻素菌病症酸")
 """Last characters of living things, substances and diseases."""
@@ -118,6 +138,12 @@ _RANKS = {word: CLASS_TYPES[word] for word in _RANK_WORDS.split()} | dict.fromke
     _NOBLES, "PERSON"
 )
 """Classes that names begin with before "of"."""
+_RULING = """
+king queen prince princess duke duchess earl baron baroness emperor empress count countess margrave
+landgrave sultan bishop archbishop
+"""
+_RULERS = frozenset(_RULING.split())
+"""Who is named after the place that they rule."""
 
 
 def title_type(title: str) -> str:
@@ -156,7 +182,7 @@ def _scores(types: Counter[str], named: int) -> defaultdict[str, float]:
     return scores
 
 
-_UNTYPED = 0.4
+_UNTYPED = 0.3
 """Weight of a mention that no tagger gives a type: some doubt of the others'."""
 
 
@@ -172,6 +198,7 @@ def settle_types(
     """
     settled: dict[str, Counter[str]] = defaultdict(Counter)
     known = {key: _tagged(some, surfaces[key]) for key, some in types.items()}
+    cues = _with_parts(known, cues)
     for key, some in known.items():
         found = _decided(key, some, cues.get(key, {}))
         settled[key] = _unless_shouted(found, surfaces[key], cues.get(key, {}))
@@ -180,6 +207,8 @@ def settle_types(
         is_place = some["PLACE"] > some["PERSON"] + some["ORGANISATION"] + some["NAME"]
         if key not in parts and (key in CLASS_TYPES or key.removesuffix("s") in CLASS_TYPES):
             settled[key] = +Counter(CONCEPT=some["CONCEPT"])
+        elif key in COMMON_GIVEN_NAMES and 2 * some["PERSON"] > some.total():
+            continue
         elif not is_place and (key in parts or (key.endswith("s") and key[:-1] in parts)):
             told = dict(cues.get(key, {}))
             told["PERSON"] = told.get("PERSON", 0.0) + _PART
@@ -189,15 +218,39 @@ def settle_types(
     return settled
 
 
+def _with_parts(
+    types: Mapping[str, Counter[str]], cues: Mapping[str, Mapping[str, float]]
+) -> Mapping[str, Mapping[str, float]]:
+    """Return the cues with those that longer names and phrases hold.
+
+    "Duke of Burgundy" speaks for a place; "Debian system" for a product, of what no tagger types.
+    """
+    told: dict[str, dict[str, float]] = {key: dict(some) for key, some in cues.items()}
+    for key, some in types.items():
+        rank, _, domain = key.partition(" of ")
+        if rank in _RULERS and domain in types:
+            own = told.setdefault(domain, {})
+            own["PLACE"] = own.get("PLACE", 0.0) + _RULED
+        name, _, noun = key.rpartition(" ")
+        is_untyped = 2 * types.get(name, Counter())["NAME"] > types.get(name, Counter()).total()
+        is_name = is_untyped and COMMON not in cues.get(name, {})
+        if is_name and some["CONCEPT"] and type_of_phrase(noun) == "PRODUCT":
+            own = told.setdefault(name, {})
+            own["PRODUCT"] = own.get("PRODUCT", 0.0) + min(some["CONCEPT"], _PART)
+    return told
+
+
 def _decided(key: str, types: Counter[str], cues: Mapping[str, float]) -> Counter[str]:
-    is_surname_like = key.rpartition(" ")[2] in _SURNAME_LIKE.split()
+    last = key.rpartition(" ")[2]
+    may_be = last in _SURNAME_LIKE.split() or CLASS_TYPES.get(last) == "PRODUCT"
+    is_surname_like = may_be and (last in SURNAMES or types["PERSON"] > 0)
     return decide_types(types, cues, head=head_type(key), is_surname_like=is_surname_like)
 
 
 def _tagged(types: Counter[str], surfaces: Iterable[str]) -> Counter[str]:
     """Take acronyms, which a tagger calls organisations, for untyped."""
     if not all(
-        s.isupper() and s.isascii() and s.replace(".", "").isalpha() and len(s) <= _ACRONYM
+        s.isupper() and s.isascii() and s.replace(".", "").isalpha() and len(s) <= _LONG_ACRONYM
         for s in surfaces
     ):
         return types
@@ -213,7 +266,8 @@ def _unless_alone(types: Counter[str], cues: Mapping[str, float]) -> Counter[str
     return +Counter(NAME=named, CONCEPT=types["CONCEPT"])
 
 
-_ACRONYM = 6
+_ACRONYM, _LONG_ACRONYM = 6, 9
+_WORDS_OF_ACRONYMS = 2
 
 
 def _unless_shouted(
@@ -226,7 +280,9 @@ def _unless_shouted(
     if _is_told(cues):
         return types
     is_long = any(
-        any(len(word) > _ACRONYM and word.isalpha() for word in s.split()) or len(s.split()) > 2
+        any(len(word) > _ACRONYM and word.isalpha() for word in s.split())
+        or len(s.split()) > _WORDS_OF_ACRONYMS
+        or not FUNCTION_WORDS.isdisjoint(s.casefold().split())
         for s in every
     )
     return Counter() if is_long else types

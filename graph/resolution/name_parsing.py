@@ -99,7 +99,7 @@ ronald rose roy russell ruth ryan sam samuel sandra sara sarah scott sean sharon
 sophie stephen steve steven stuart susan teresa theodore thomas tim timothy tom tony victor
 victoria vincent walter wayne wendy william
 """
-EPITHETS = frozenset({"old", "poor", "dear", "late", "little", "good", "tiny", "young"})
+EPITHETS = frozenset({"old", "poor", "dear", "late", "little", "good", "evil", "tiny", "young"})
 """Words before a person's name that are no part of it: "Poor Bob", "old Ebenezer Scrooge"."""
 COMMON_GIVEN_NAMES = frozenset(_GIVEN_NAMES.split())
 """Given names so common that one alone says too little about who is meant."""

@@ -29,7 +29,7 @@ main method methodology methods minutes misc miscellaneous more motivation news 
 objective objectives other outline overview page part preamble preface prologue purpose
 question questions readme reference references related remarks report result results review
 scope section see slide sheet source sources subject summary table tables text title topic
-topics unknown untitled usage
+topics unknown untitled usage subj fwd
 """
 
 _LONGER_HEADINGS = """
@@ -80,10 +80,28 @@ wasn't we we'd well we'll were we're we've what whatever what's when whence when
 whereas whereat whereby wherein wherever whether which while who whoever whole whom who's whose why
 will with within without won't would wouldn't yes yet you you'd you'll your you're yours yourself
 yourselves you've
+aha ahem alright alrighty aye bah eh gosh hallo halloa hey hm hmm hooray huh hullo humbug hurrah
+hurray mm mm-hmm mmm nah nope okay oops ouch phew ugh uh uh-huh um whoa wow yeah yep
 """
 
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
 """Sentence-initial words that are no names by themselves."""
+
+_DEMONYMS = """
+afghan albanian algerian american angolan argentine argentinian armenian asian australian austrian
+azerbaijani bavarian belarusian belgian bengali bolivian bosnian brazilian breton british bulgarian
+burmese cambodian canadian catalan chilean chinese colombian cornish croatian cuban cypriot czech
+danish dutch egyptian english estonian ethiopian european filipino finnish flemish french georgian
+german greek hungarian icelandic indian indonesian iranian iraqi irish israeli italian jamaican
+japanese jordanian kazakh kenyan korean kurdish latvian lebanese libyan lithuanian macedonian malay
+malaysian maltese mexican mongolian moroccan nepalese nigerian norwegian pakistani palestinian
+persian peruvian polish portuguese prussian romanian russian saudi scottish serbian sicilian
+slovak slovene slovenian somali spanish sudanese swedish swiss syrian taiwanese tamil thai tibetan
+tunisian turkish ugandan ukrainian uruguayan venezuelan vietnamese welsh yemeni zambian zimbabwean
+"""
+
+DEMONYMS = frozenset(_DEMONYMS.split())
+"""Adjectives of countries and peoples, languages too: by themselves no names of things."""
 
 _CALENDAR = """
 january february march april may june july august september october november december jan feb mar
@@ -180,7 +198,7 @@ _CAPITALISED = (
 )
 ADJECTIVE_TAIL = (
     r"(?:[a-z]+(?:ed|ing|[ai]ble)|born|like|style|type|language|led|wide|only|specific|free|era|made"
-    r"|built|run|old|long|friendly|backed|native|centric|level)(?![\w-])"
+    r"|built|run|old|long|time|friendly|backed|native|centric|level)(?![\w-])"
 )
 """Regex of what makes a name an adjective: "Unix-compatible", "Lisbon-born"."""
 _JOINT = rf"(?:{'|'.join(JOINTS)})(?:[ ](?:the|la|las|los|le|les|el|der|den|l'))?"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from graph.extraction import chinese
 from graph.extraction.protocol import Extractor
 from graph.extraction.rule_based import LanguageExtractor
-from graph.model import COMMON, ENTITY_TYPES, NAMED_TYPES, OF_TYPE, ORDINARY, Extraction
+from graph.model import COMMON, DETERMINED, ENTITY_TYPES, NAMED_TYPES, OF_TYPE, ORDINARY, Extraction
 from graph.text.names import name_key
 from graph.text.sentences import sentence_spans, strip_markup
 
@@ -66,7 +66,7 @@ def assert_well_formed(text: str, extraction: Extraction) -> None:
         assert (statement.start, statement.end) in spans
         is_cue = statement.predicate == OF_TYPE
         assert {statement.subject, *([] if is_cue else [statement.object])} <= known
-        assert not is_cue or statement.object in {*ENTITY_TYPES, ORDINARY, COMMON}
+        assert not is_cue or statement.object in {*ENTITY_TYPES, ORDINARY, COMMON, DETERMINED}
         assert {statement.subject, statement.object} & named
         assert statement.subject != statement.object
 
@@ -408,3 +408,39 @@ def test_keys_of_names_are_name_keys(english: Extraction) -> None:
 def test_the_installed_spacy_is_the_one_that_identity_names(extractor: LanguageExtractor) -> None:
     assert importlib.util.find_spec("spacy") is not None
     assert "spacy-3." in extractor.identity
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Good Heaven! cried the clerk.",
+        "They were Welsh and they spoke Ukrainian.",
+        "A package may need another, so install XYZ before you run Foo again.",
+        "The number of that row is GL-PIL-02.",
+        "Package A needs it.",
+        "Ada Vale: Mm-hmm.\nProject Manager: Yep.\nAda Vale: Hmm.",
+    ],
+)
+def test_exclamations_placeholders_and_codes_are_no_names(
+    extractor: LanguageExtractor, text: str
+) -> None:
+    found = types(extractor.extract([text])[0])
+    assert {key for key, kind in found.items() if kind != "CONCEPT"} <= {
+        "Ada Vale",
+        "Project Manager",
+    }
+
+
+def test_a_greeting_names_its_feast(extractor: LanguageExtractor) -> None:
+    found = types(
+        extractor.extract(["The clerks all wished him a Merry Christmas on that day."])[0]
+    )
+    assert "Christmas" in found
+    assert "Merry Christmas" not in found
+
+
+def test_no_name_runs_over_the_label_of_a_speaker(extractor: LanguageExtractor) -> None:
+    text = "PhD F: Well, so Jane\nGrad E: Jane Vale is here.\nPhD F: Great, and I am glad of it."
+    found = types(extractor.extract([text])[0])
+    assert found.keys() >= {"PhD F", "Grad E"}
+    assert not any(":" in name or "Jane Grad" in name for name in found)

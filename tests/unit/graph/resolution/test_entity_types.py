@@ -6,7 +6,7 @@ import pytest
 
 from graph.extraction.aliases import Candidate, mentions_of
 from graph.extraction.type_evidence import type_statements
-from graph.model import COMMON, OF_TYPE, ORDINARY
+from graph.model import COMMON, DETERMINED, OF_TYPE, ORDINARY
 from graph.resolution.entity_types import (
     decide_types,
     head_type,
@@ -75,9 +75,12 @@ def test_a_word_that_only_begins_things_is_no_name() -> None:
     assert decide_types(Counter(ORGANISATION=2), {ORDINARY: 1.0}) == Counter(ORGANISATION=2)
 
 
-def test_a_word_of_the_dictionary_is_a_name_from_three_mentions_on() -> None:
+def test_a_word_that_is_always_of_the_dictionary_is_a_name_from_six_mentions_on() -> None:
     assert decide_types(Counter(NAME=2), {COMMON: 2.0}) == Counter()
-    assert decide_types(Counter(NAME=3), {COMMON: 3.0}) == Counter(NAME=3)
+    assert decide_types(Counter(NAME=5), {COMMON: 3.0}) == Counter()
+    assert decide_types(Counter(NAME=5), {COMMON: 2.0}) == Counter(NAME=5)
+    assert decide_types(Counter(NAME=6), {COMMON: 6.0}) == Counter(NAME=6)
+    assert decide_types(Counter(NAME=9), {COMMON: 9.0, ORDINARY: 5.0}) == Counter()
     assert decide_types(Counter(NAME=1), {COMMON: 1.0, "PLACE": 2.0}) == Counter(PLACE=1)
 
 
@@ -183,3 +186,50 @@ def test_what_is_said_often_may_be_a_substance() -> None:
     assert settle_types({"烬藻": Counter(PERSON=8)}, {}, {"烬藻": ["烬藻"]})["烬藻"] == {
         "CONCEPT": 8
     }
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("lantern cable", "PRODUCT"),
+        ("orrin trophy", "EVENT"),
+        ("christmas", "EVENT"),
+        ("phantom", "PERSON"),
+        ("orrin cable of vale", ""),
+    ],
+)
+def test_a_head_word_tells_a_type(key: str, kind: str) -> None:
+    assert head_type(key) == kind
+
+
+def test_an_article_speaks_against_a_person_who_does_little() -> None:
+    assert decide_types(Counter(PERSON=4), {DETERMINED: 2.0}) == Counter(NAME=4)
+    acting = {DETERMINED: 30.0, "PERSON": 32.0}
+    assert decide_types(Counter(ORGANISATION=90), acting) == Counter(PERSON=90)
+
+
+def test_rulers_are_named_after_places() -> None:
+    types = {"duke of vale": Counter(PERSON=2), "vale": Counter(PERSON=4)}
+    surfaces = {"duke of vale": ["Duke of Vale"], "vale": ["Vale"]}
+    assert settle_types(types, {}, surfaces)["vale"] == Counter(PLACE=4)
+
+
+def test_what_systems_are_called_after_is_a_product_unless_it_has_a_type() -> None:
+    surfaces = {"kestrel": ["Kestrel"], "kestrel system": ["Kestrel system"]}
+    system = Counter(CONCEPT=9)
+    untyped = {"kestrel": Counter(NAME=9), "kestrel system": system}
+    assert settle_types(untyped, {}, surfaces)["kestrel"] == Counter(PRODUCT=9)
+    place = {"kestrel": Counter(PLACE=9), "kestrel system": system}
+    assert settle_types(place, {}, surfaces)["kestrel"] == Counter(PLACE=9)
+
+
+def test_a_usual_given_name_that_a_tagger_takes_for_a_person_is_one() -> None:
+    types = {"adam": Counter(PERSON=9), "octave": Counter(PERSON=9)}
+    settled = settle_types(types, {}, {"adam": ["Adam"], "octave": ["Octave"]})
+    assert settled == {"adam": Counter(PERSON=9), "octave": Counter(NAME=9)}
+
+
+def test_who_speaks_in_a_transcript_is_a_person() -> None:
+    text = "User Interface: Mm.\nAda Vale: Excellent.\nUser Interface: The remote is red."
+    assert cues(text, "User Interface") == {"PERSON": 4.0}
+    assert cues(text, "Excellent") == {ORDINARY: 1.0}
