@@ -345,9 +345,19 @@ def _is_usable(layout: Layout, candidate: Candidate, surface: str) -> bool:
     )
 
 
-_METASYNTACTIC = "foo bar baz foobar qux quux xyz xyzzy aaa xxx yyy zzz lorem ipsum"
-_PLACEHOLDERS = frozenset(_METASYNTACTIC.split())
-"""Words that stand for whatever is meant."""
+_METASYNTACTIC = "foo bar baz foobar qux quux xyz xyzzy aaa lorem"
+_STANDS_IN = re.compile(
+    rf"(?:(?:{'|'.join(_METASYNTACTIC.split())})(?:[-.]\S*)?|(?!www)(\w)\1\1+|[a-z]\.? [a-z]\.?)$"
+)
+"""Words that stand for whatever is meant: "foo", "XYZ-3.8", "NNN"; single letters."""
+_FILE = re.compile(
+    r"[A-Za-z]_[A-Za-z]|\w\.(?:gz|tar|zip|deb|rpm|iso|txt|html?|conf|cfg|ini|py|sh|exe|xml|json|ya?ml"
+    r"|csv|pdf|png|jpe?g|docx?|xlsx?)$",
+    re.IGNORECASE,
+)
+"""Names of files and identifiers of programs."""
+_READING = re.compile(r".* \d+ ?(?:hpa|mbar|km|m|cm|mm|kg|g|t|kn|knots|kw|mw|hz|mhz|ghz|kb|mb|gb)")
+_STRETCHED = re.compile(r".*(\w)(?:-\1){2}.*")
 _CODE = re.compile(r"[a-z]+(?:-[a-z]+)+-\d+|[a-z]+-\d\w*(?:-\w+)+")
 _ANY_OF_KIND = re.compile(r"(?:package|program|file|user|host|person|step|option) [a-z]")
 """Numbers of rows and of files: "gl-pil-02", "tn-2024-02"."""
@@ -360,7 +370,11 @@ def is_name(surface: str, key: str) -> bool:
     """
     if not key or is_generic(key) or _ROMAN.fullmatch(surface):
         return False
-    if key in _PLACEHOLDERS or _CODE.fullmatch(key) or _ANY_OF_KIND.fullmatch(key):
+    if (
+        _STANDS_IN.match(key)
+        or _FILE.search(surface)
+        or any(one.fullmatch(key) for one in (_CODE, _ANY_OF_KIND, _READING, _STRETCHED))
+    ):
         return False
     digits, letters = (sum(map(test, key)) for test in (str.isdigit, str.isalpha))
     if " " not in key and digits >= max(_DIGITS_OF_CODE, letters):

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..text.cjk import has_han
-from ..text.names import CALENDAR, DEMONYMS, FUNCTION_WORDS, JOINTS, capitalised_names, name_key
+from ..text.names import CALENDAR, DEMONYMS, FUNCTION_WORDS, capitalised_names, name_key
 from ..text.sentences import Layout, Segment
 from ..text.transcripts import speaker_labels
 from .aliases import CLASS_NOUNS, NEVER_FIRST, VAGUE_MODIFIERS, VAGUE_NOUNS, Candidate
@@ -101,7 +101,8 @@ _GREETING = re.compile(
     r"|Birthday|Holidays|Diwali|Eid|Hanukkah)\b)"
 )
 _EXCLAIMS = re.compile(
-    r"(?:(?:Good|Dear|Great|Gracious|My|Oh)\s+)+(?:Heavens?|God|Lord|Gracious|Grief|Gods)",
+    r"(?:(?:Good|Dear|Great|Gracious|My|Oh)\s+)+(?:Heavens?|God|Lord|Gracious|Grief|Gods)"
+    r"|yo|(?:(?:yo|ho|ha|hip)[ ,!-]*){2,}",
     re.IGNORECASE,
 )
 
@@ -123,6 +124,8 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
         return
     while len(span) > 1 and span[0].is_sent_start and _is_no_part(span[0], kind):
         span = span[1:]
+    if _is_cut(span):
+        return
     start, end = _stripped(segment.shadow, span.start_char, span.end_char)
     surface = segment.shadow[start:end]
     if not any(c.isupper() for c in surface) or "\n" in surface:
@@ -210,18 +213,20 @@ def _from_capitals(
         if not tokens or not tokens[0].text[:1].isalnum() or not _has_capital(tokens):
             return
         start = max(start, tokens[0].idx)
-    last = tokens[-1]
-    if (
-        last.head.i > last.i
-        and last.dep_ == "compound"
-        and not {t.lower_ for t in tokens}.isdisjoint(JOINTS)
-    ):
-        return  # "Archives of the Debian mailing lists"
+    if _is_cut(tokens):
+        return
     if len(tokens) == 1 and not _is_single_name(tokens[0], initial=start == span.start_char):
         return
     start = _with_honorific(segment.shadow, start)
     kind = "PERSON" if _HONORIFIC.match(segment.shadow[start:end].split(" ")[0] + " ") else "NAME"
     yield Candidate(segment.start + start, segment.start + end, kind)
+
+
+def _is_cut(tokens: Sequence[Token] | Span) -> bool:
+    """Check for what ends inside a phrase: "Archives of the Debian mailing lists"."""
+    last = tokens[-1]
+    inside = last.head.i > last.i and last.dep_ in {"compound", "amod", "nmod"}
+    return inside and last.head.is_lower and any(token.lower_ == "of" for token in tokens)
 
 
 def _has_capital(tokens: Sequence[Token]) -> bool:

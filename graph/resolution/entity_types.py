@@ -82,6 +82,7 @@ def decide_types(
         scores[head] += min(_HEAD, scores["PERSON"]) if is_doubtful else _HEAD
     is_common = 2 * cues.get(COMMON, 0.0) >= named and named < _SELDOM
     is_begun = cues.get(ORDINARY, 0.0) * (2 if COMMON in cues else 1) >= named
+    is_common |= types["CONCEPT"] >= named and named < _SELDOM
     is_plain = is_begun or is_common or (COMMON in cues and named < FEWEST)
     if is_plain and not head and not _is_told(cues):
         return +Counter(CONCEPT=types["CONCEPT"])
@@ -213,6 +214,8 @@ def settle_types(
             told = dict(cues.get(key, {}))
             told["PERSON"] = told.get("PERSON", 0.0) + _PART
             settled[key] = _decided(key, some, told)
+        elif has_han(key) and some == Counter(NAME=1) and not {*key} <= TRANSLITERATION:
+            settled[key] = settled[key] if _is_told(cues.get(key, {})) else Counter()
         elif not is_place and " " not in key and (not has_han(key) or {*key} <= TRANSLITERATION):
             settled[key] = _unless_alone(settled[key], cues.get(key, {}))
     return settled

@@ -149,7 +149,8 @@ def name_key(surface: str) -> str:
 
 _NUMBERED = re.compile(
     r"(?:(?:chapter|section|part|page|appendix|annex|figure|table|slide|sheet|volume|book|article"
-    r"|paragraph|step|item|no)\.? *)?(?:(?:\d+|x{0,3}(?:i[xv]|v?i{0,3}))[.):]?|[\d.]+|[a-z])"
+    r"|paragraph|step|item|no|revision|version|draft|phase|stage|lesson|exercise|day|week)"
+    r"\.? *)?(?:(?:\d+|x{0,3}(?:i[xv]|v?i{0,3}))[.):]?|[\d.]+|[a-z])"
     r"|第[零一二三四五六七八九十百千\d]+[章节節回卷部分页頁篇条條]?"
 )
 _NUMBER_BEFORE = re.compile(

@@ -418,6 +418,9 @@ def test_the_installed_spacy_is_the_one_that_identity_names(extractor: LanguageE
         "A package may need another, so install XYZ before you run Foo again.",
         "The number of that row is GL-PIL-02.",
         "Package A needs it.",
+        "Unpack Contents-ARCH.gz and LC_MESSAGES before NNN and XYZ-3.8 are read.",
+        "The glass stood at Barometer 961 hPa on that day.",
+        "They cried Yo ho at him, and also Scro-o-o-oge.",
         "Ada Vale: Mm-hmm.\nProject Manager: Yep.\nAda Vale: Hmm.",
     ],
 )

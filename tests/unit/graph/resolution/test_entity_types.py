@@ -233,3 +233,18 @@ def test_who_speaks_in_a_transcript_is_a_person() -> None:
     text = "User Interface: Mm.\nAda Vale: Excellent.\nUser Interface: The remote is red."
     assert cues(text, "User Interface") == {"PERSON": 4.0}
     assert cues(text, "Excellent") == {ORDINARY: 1.0}
+
+
+def test_a_word_that_is_as_often_a_noun_is_no_name_where_it_is_seldom_one() -> None:
+    assert decide_types(Counter(PLACE=2, CONCEPT=2), {}) == Counter(CONCEPT=2)
+    assert decide_types(Counter(PLACE=2, CONCEPT=2), {"PLACE": 2.0})["PLACE"] == 2
+    assert decide_types(Counter(PERSON=9, CONCEPT=9), {})["PERSON"] == 9
+
+
+def test_a_chinese_phrase_that_is_named_once_needs_more_than_its_quotation_marks() -> None:
+    types = {key: Counter(NAME=1) for key in ("全面开放", "斯特罗恩", "布兰湾")}
+    surfaces = {key: [key] for key in types}
+    settled = settle_types(types, {"布兰湾": {"PLACE": 2.0}}, surfaces)
+    assert settled["全面开放"] == Counter()
+    assert settled["斯特罗恩"] == Counter(NAME=1)
+    assert settled["布兰湾"] == Counter(PLACE=1)
