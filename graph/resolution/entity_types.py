@@ -15,7 +15,7 @@ from ..extraction.class_nouns import CLASS_TYPES, type_of_phrase
 from ..model import COMMON, DETERMINED, ORDINARY
 from ..text.cjk import has_han
 from ..text.names import FUNCTION_WORDS, JOINTS
-from .name_parsing import COMMON_GIVEN_NAMES, NAMELIKE_TITLES, SURNAMES, TITLES
+from .name_parsing import COMMON_GIVEN_NAMES, DIMINUTIVES, NAMELIKE_TITLES, SURNAMES, TITLES
 
 _SURNAME_LIKE = """
 head hill hills point park forest castle palace reef rock falls gulf plateau ridge creek cove garden
@@ -132,9 +132,10 @@ _HAN_STUFF = frozenset("藻素菌病症酸")
 """Last characters of living things, substances and diseases."""
 _RANK_WORDS = """
 king queen prince princess duke duchess earl baron baroness bishop pope emperor empress governor
-founder judge mayor battle siege treaty ballad republic kingdom province city university ministry
+founder judge mayor president minister secretary chairman battle siege treaty ballad republic
+kingdom province city town village university ministry
 """
-_NOBLES = ("count", "countess", "margrave", "lord", "landgrave", "elector", "ghost", "spirit")
+_NOBLES = ("count", "countess", "margrave", "lord", "landgrave", "elector", "leader", *_BEINGS)
 _RANKS = {word: CLASS_TYPES[word] for word in _RANK_WORDS.split()} | dict.fromkeys(
     _NOBLES, "PERSON"
 )
@@ -208,7 +209,9 @@ def settle_types(
         is_place = some["PLACE"] > some["PERSON"] + some["ORGANISATION"] + some["NAME"]
         if key not in parts and (key in CLASS_TYPES or key.removesuffix("s") in CLASS_TYPES):
             settled[key] = +Counter(CONCEPT=some["CONCEPT"])
-        elif key in COMMON_GIVEN_NAMES and 2 * some["PERSON"] > some.total():
+        elif (key in COMMON_GIVEN_NAMES or key in DIMINUTIVES) and 2 * some[
+            "PERSON"
+        ] > some.total():
             continue
         elif not is_place and (key in parts or (key.endswith("s") and key[:-1] in parts)):
             told = dict(cues.get(key, {}))
@@ -216,7 +219,12 @@ def settle_types(
             settled[key] = _decided(key, some, told)
         elif has_han(key) and some == Counter(NAME=1) and not {*key} <= TRANSLITERATION:
             settled[key] = settled[key] if _is_told(cues.get(key, {})) else Counter()
-        elif not is_place and " " not in key and (not has_han(key) or {*key} <= TRANSLITERATION):
+        elif (
+            not is_place
+            and not head_type(key)
+            and " " not in key
+            and (not has_han(key) or {*key} <= TRANSLITERATION)
+        ):
             settled[key] = _unless_alone(settled[key], cues.get(key, {}))
     return settled
 
@@ -236,7 +244,7 @@ def _with_parts(
             own["PLACE"] = own.get("PLACE", 0.0) + _RULED
         name, _, noun = key.rpartition(" ")
         is_untyped = 2 * types.get(name, Counter())["NAME"] > types.get(name, Counter()).total()
-        is_name = is_untyped and COMMON not in cues.get(name, {})
+        is_name = is_untyped and 2 * told.get(name, {}).get(COMMON, 0.0) < types[name].total()
         if is_name and some["CONCEPT"] and type_of_phrase(noun) == "PRODUCT":
             own = told.setdefault(name, {})
             own["PRODUCT"] = own.get("PRODUCT", 0.0) + min(some["CONCEPT"], _PART)

@@ -195,11 +195,18 @@ def test_what_is_said_often_may_be_a_substance() -> None:
         ("orrin trophy", "EVENT"),
         ("christmas", "EVENT"),
         ("phantom", "PERSON"),
+        ("leader of the council", "PERSON"),
+        ("town of vale", "PLACE"),
         ("orrin cable of vale", ""),
     ],
 )
 def test_a_head_word_tells_a_type(key: str, kind: str) -> None:
     assert head_type(key) == kind
+
+
+def test_a_feast_is_an_event_whatever_a_tagger_takes_it_for() -> None:
+    types = {"christmas": Counter(WORK=4, NAME=8)}
+    assert settle_types(types, {}, {"christmas": ["Christmas"]})["christmas"] == Counter(EVENT=12)
 
 
 def test_an_article_speaks_against_a_person_who_does_little() -> None:
