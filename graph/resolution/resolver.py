@@ -44,6 +44,7 @@ from .rules import (
     Profile,
     acronym_links,
     alias_links,
+    is_owner,
     judged_links,
     known_links,
     name_profile,
@@ -316,6 +317,8 @@ class _Facts:
     numbers: set[tuple[str, ...]]
     types: Counter[str]
     keys: list[str]
+    relational: list[str]
+    """Those of the keys that are relational names."""
 
 
 @dataclass(slots=True)
@@ -337,7 +340,8 @@ class _Clusters:
             parts: NameParts = profile.parts
             genders = {parts.gender} if parts.gender else set()
             types = Counter(profile.name.types)
-            self._facts[key] = _Facts(genders, {parts.numbers}, types, [key])
+            relational = [key] if profile.is_relational else []
+            self._facts[key] = _Facts(genders, {parts.numbers}, types, [key], relational)
 
     def root(self, key: str) -> str:
         """Return the key that represents the cluster of `key`."""
@@ -383,8 +387,18 @@ class _Clusters:
             return False
         if not link.any_type and types_conflict(first.types, second.types):
             return False
+        if self._joins_owner(first, second) or self._joins_owner(second, first):
+            return False
         self._unite(one, other)
         return True
+
+    def _joins_owner(self, first: _Facts, second: _Facts) -> bool:
+        """Check whether the second cluster names an owner of a relational name of the first."""
+        return any(
+            is_owner(self.profiles[key], self.profiles[other])
+            for key in first.relational
+            for other in second.keys
+        )
 
     def _unite(self, one: str, other: str) -> None:
         keep, gone = sorted((one, other))
@@ -393,6 +407,7 @@ class _Clusters:
         facts.numbers |= lost.numbers
         facts.types += lost.types
         facts.keys += lost.keys
+        facts.relational += lost.relational
         self._parent[gone] = keep
 
     def members(self) -> list[list[str]]:

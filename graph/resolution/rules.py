@@ -18,13 +18,13 @@ from ..extraction.class_nouns import han_type_of
 from ..model import SAME, Judgement, Name
 from ..text.cjk import HAN, has_han
 from .name_parsing import NameParts, han_surname, initials_match, initials_of, parts_of, singular
+from .relational_names import means_owner, owners_of
 
 Profiles = Mapping[str, "Profile"]
 Root = Callable[[str], str]
 
 _EXCLUSIVE = ("PERSON", "PLACE", "ORGANISATION", "WORK", "EVENT", "PRODUCT", "CONCEPT")
 _STRONG_SHARE = 0.6
-_RELATIONAL = re.compile(r"['’]s?\s+\S|之[子女妻父母弟兄妹姐孙侄婿夫妾臣将]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -66,7 +66,7 @@ class Profile:
     @property
     def is_relational(self) -> bool:
         """Check for a person or thing called after its owner ("Marley's Ghost", 曹操之子)."""
-        return any(map(_RELATIONAL.search, self.name.surfaces))
+        return bool(owners_of(self.name.surfaces))
 
     @property
     def is_bare_title(self) -> bool:
@@ -100,6 +100,15 @@ def types_conflict(one: Counter[str], other: Counter[str]) -> bool:
     """Check whether both types are clearly different."""
     first, second = prevailing_type(one), prevailing_type(other)
     return first in _EXCLUSIVE and second in _EXCLUSIVE and first != second
+
+
+def is_owner(one: Profile, other: Profile) -> bool:
+    """Check whether one name is relational and the other, which is not, means its owner."""
+    first, second = owners_of(one.name.surfaces), owners_of(other.name.surfaces)
+    if bool(first) == bool(second):
+        return False
+    owners, owner = (first, other) if first else (second, one)
+    return means_owner(owner.name.key, owner.name.surfaces, owners=owners)
 
 
 # --- variants of one spelling -------------------------------------------------------------------

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ..text.cjk import has_han
 from .name_parsing import COMMON_GIVEN_NAMES, NameParts
-from .rules import Link, Profile, Profiles, share_document
+from .rules import Link, Profile, Profiles, is_owner, share_document
 
 LETTERS = {
     "ø": "o", "đ": "d", "ð": "d", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i",
@@ -572,7 +572,9 @@ def _are_different(one: Profile, other: Profile) -> bool:
     """Check for evidence against a pair."""
     genders = {one.parts.gender, other.parts.gender} - {""}
     kinds = {one.kind, other.kind} - {""}
-    return len(genders) > 1 or len(kinds) > 1 or one.parts.numbers != other.parts.numbers
+    if len(genders) > 1 or len(kinds) > 1 or one.parts.numbers != other.parts.numbers:
+        return True
+    return is_owner(one, other)
 
 
 def _cosine(vectors: Mapping[str, NDArray[np.float32]], one: str, other: str) -> float:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ...model import Claim, Description, Extraction, Mention, Statement
+from ...resolution.relational_names import owners_of
 from ...text.cjk import HAN, has_han, simplified
 from ...text.names import FUNCTION_WORDS, WORD_CHARACTERS, name_key
 from ...text.sentences import sentence_spans, sentence_words
@@ -260,7 +261,7 @@ class NameMatches:
     def _surname_places(self, name: str, kind: str) -> tuple[NameMatch, ...]:
         """Find a person's surname, for models that complete names from other texts."""
         words = name.split()
-        if kind != "PERSON" or len(words) < 2 or len(words[-1]) < 3:
+        if kind != "PERSON" or len(words) < 2 or len(words[-1]) < 3 or owners_of([name]):
             return ()
         return tuple(
             place

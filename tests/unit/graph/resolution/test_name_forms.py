@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from graph.model import Name
+from graph.model import SAME, Judgement, Name
 from graph.resolution.resolver import resolve_names
+from graph.resolution.rules import name_profile
+from graph.resolution.similarity import similar_pairs
+from graph.text.names import name_key
 
 
 def name(
@@ -121,6 +124,67 @@ def test_who_is_named_after_another_is_somebody_else(one: str, other: str) -> No
         for key in (one, other)
     ]
     assert len(entities(names)) == 2
+
+
+def relational(surface: str, kind: str = "PERSON", count: int = 2) -> Name:
+    return Name(
+        key=name_key(surface),
+        surfaces={surface: count},
+        types={kind: count},
+        documents=frozenset("d"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Scrooge's nephew", "Scrooge"),
+        ("Scrooge's nephew", "Ebenezer Scrooge"),
+        ("Mr. Scrooge’s nephew", "Scrooge"),
+        ("Marley's Ghost", "Jacob Marley"),
+        ("Marozia's husband", "Marozia"),
+        ("husband of Marozia", "Marozia"),
+        ("the Ghost of Jacob Marley", "Marley"),
+        ("Cratchits' house", "Cratchits"),
+        ("曹操之子", "曹操"),
+        ("曹操的妻子", "曹操"),
+    ],
+)
+def test_no_statement_and_no_judgement_joins_a_relational_name_and_its_owner(
+    one: str, other: str
+) -> None:
+    names = [relational(one), relational(other)]
+    first, second = sorted(n.key for n in names)
+    judged = [
+        Judgement(first_key=first, second_key=second, verdict=SAME, reason="short form", model="m")
+    ]
+    for aliases in ([(first, second)], [(second, first)]):
+        found, _ = resolve_names(names, aliases, judgements=judged)
+        assert len(found) == 2
+    assert similar_pairs({n.key: name_profile(n) for n in names}) == []
+
+
+def test_a_relational_name_stays_apart_from_all_names_of_its_owner() -> None:
+    names = [relational(s) for s in ("Fred", "Scrooge's nephew", "Ebenezer Scrooge", "Ebenezer")]
+    aliases = [("fred", "scrooge nephew"), ("ebenezer", "ebenezer scrooge"), ("ebenezer", "fred")]
+    found, _ = resolve_names(names, aliases)
+    of_key = {key: entity.id for entity in found for key in entity.keys}
+    assert of_key["scrooge nephew"] != of_key["ebenezer scrooge"]
+
+
+@pytest.mark.parametrize(
+    ("full", "short"),
+    [
+        ("Scrooge's nephew", "Fred"),
+        ("Lloyd's of London", "Lloyd's"),
+        ("Fred, nephew of Scrooge", "Fred"),
+        ("Ebenezer Scrooge's nephew", "Scrooge's nephew"),
+    ],
+)
+def test_a_relational_name_keeps_its_stated_second_names(full: str, short: str) -> None:
+    names = [relational(full), relational(short)]
+    found, _ = resolve_names(names, [(name_key(full), name_key(short))])
+    assert len(found) == 1
 
 
 def test_a_ruler_s_number_joins_only_inside_a_document() -> None:
