@@ -7,13 +7,13 @@ import binascii
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..ingest.document import sanitise_text
-from ..tools.schemas import MOST_TURNS, MessageResult, QuestionArguments, without_addresses
+from ..tools.schemas import MOST_TURNS, Arguments, MessageResult, without_addresses
 from ..types import IngestReport, MetaValue, Passage
 from .auth import Principal
 from .errors import Problem
@@ -54,8 +54,10 @@ class Wanted(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-class Question(QuestionArguments):
+class Question(Arguments):
     """Something to ask, and which documents may be seen."""
+
+    other_names: ClassVar = {"query": "question"}
 
     question: str = Field(min_length=1, max_length=4_000, examples=["Who founded the station?"])
     namespace: str | None = Field(None, max_length=64)

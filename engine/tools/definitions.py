@@ -64,7 +64,7 @@ PATHS = 3
 def search(engine: KnowledgeEngine, wanted: SearchArguments, call: Call) -> Result:
     """Return passages for the `search` tool, best first."""
     found = engine.retrieve(
-        wanted.question,
+        wanted.query,
         top_k=wanted.top_k,
         min_relevance=wanted.min_relevance,
         filters=wanted.filters or None,
@@ -81,7 +81,7 @@ def search(engine: KnowledgeEngine, wanted: SearchArguments, call: Call) -> Resu
 def ask(engine: KnowledgeEngine, wanted: AskArguments, call: Call) -> Result:
     """Answer a question with sources; every stage is reported as it ends."""
     events = engine.stream(
-        wanted.question,
+        wanted.query,
         mode=wanted.mode,
         effort=wanted.effort,
         history=[Turn(each.question, each.answer) for each in wanted.history],
@@ -261,7 +261,7 @@ def add_text(engine: KnowledgeEngine, wanted: AddTextArguments, call: Call) -> R
 def add_document(engine: KnowledgeEngine, wanted: AddDocumentArguments, call: Call) -> Result:
     """Add a file, a folder's files, or a web address."""
     namespace = call.rights.home(call.namespace)
-    admitted = admitted_source(wanted.source, folders=call.folders)
+    admitted = admitted_source(wanted.path, folders=call.folders)
     report = engine.add(
         admitted.source,
         include=admitted.include,
@@ -431,10 +431,8 @@ TOOLS = (
         name="search",
         title="Search the documents",
         description=(
-            "Find passages in the library's documents. Combines words, meaning and links between "
-            "names, so it also finds what is said in several steps across documents. Gives the "
-            "text of each passage with its document and place, best first. Use it to read the "
-            "evidence yourself; use `ask` for an answer with citations."
+            "Find passages of the documents by words, meaning and links between names, best first. "
+            "For reading the evidence yourself; `ask` answers."
         ),
         takes=SearchArguments,
         gives=FoundPassages,
@@ -444,9 +442,8 @@ TOOLS = (
         name="ask",
         title="Ask the library",
         description=(
-            "Answer a question from the library's documents. Every claim has a numbered citation "
-            "whose quote stands in a document; where the documents do not hold the answer, it "
-            "says so (`abstained`). Works for facts and for questions about the whole collection."
+            "Answer a question from the documents, every claim with a numbered citation, or say "
+            "that they do not hold the answer (`abstained`)."
         ),
         takes=AskArguments,
         gives=AnswerResult,
@@ -456,10 +453,8 @@ TOOLS = (
         name="explore_entity",
         title="Explore a person, place or thing",
         description=(
-            "Look up a person, organisation, place, event or other named thing: all its names, "
-            "sentences that name it, its relations to other things with the sentences that state "
-            "them, and the groups of things it belongs to. With `related_to`, also how the two "
-            "are connected, step by step. A misspelt name is answered with the nearest ones."
+            "Look up a person, organisation, place or other named thing: its names, relations with "
+            "the sentences that state them, and topics."
         ),
         takes=ExploreArguments,
         gives=ExploredEntity,
@@ -469,10 +464,8 @@ TOOLS = (
         name="explore_topics",
         title="Look at the table of contents",
         description=(
-            "The library's topics: groups of people, places and things that belong together, from "
-            "wide (level 0) to narrow, found in the documents themselves. With `topic_id`, one "
-            "topic's report: what the documents say about it, every finding with its source. Use "
-            "it to learn what a library is about before asking."
+            "List the topics of the documents, or show one topic's report with sources. For "
+            "learning what there is before asking."
         ),
         takes=TopicsArguments,
         gives=Topics,
@@ -481,7 +474,7 @@ TOOLS = (
     Tool(
         name="list_documents",
         title="List the documents",
-        description="List the library's documents by id with title, type, size and metadata.",
+        description="List documents with id, title, type, size and metadata.",
         takes=ListArguments,
         gives=ListedDocuments,
         work=list_documents,
@@ -490,8 +483,8 @@ TOOLS = (
         name="read_document",
         title="Read a document",
         description=(
-            "Read the text of a document, whole or a part of it: a citation's or a passage's "
-            "`start` and `end` are places in this text."
+            "Read a document's text, or a part of it: `start` and `end` of citations and passages "
+            "are places in it."
         ),
         takes=ReadArguments,
         gives=ReadText,
@@ -501,7 +494,7 @@ TOOLS = (
     Tool(
         name="stats",
         title="Count what there is",
-        description="How many documents, chunks, entities and so on the library holds.",
+        description="Count documents, chunks, entities and so on.",
         takes=StatsArguments,
         gives=StatsResult,
         work=stats,
@@ -509,10 +502,7 @@ TOOLS = (
     Tool(
         name="add_text",
         title="Add a text",
-        description=(
-            "Add a text (a note, a result, a page that you hold) to the library, so that it is "
-            "found and cited from now on. The same id later replaces it."
-        ),
+        description="Add a text to the library; the same id later replaces it.",
         takes=AddTextArguments,
         gives=Changed,
         work=add_text,
@@ -523,9 +513,8 @@ TOOLS = (
         name="add_document",
         title="Add files or a web page",
         description=(
-            "Read a file, the files of a folder, or a web page into the library: PDF, office "
-            "files, Markdown, HTML, mail, tables, code, archives and more. Files must lie in a "
-            "folder that was allowed. What is unchanged costs nothing; what changed is replaced."
+            "Add a file, a folder's files or a web page: PDF, office files, Markdown, HTML, mail, "
+            "tables, code, archives. Unchanged files cost nothing."
         ),
         takes=AddDocumentArguments,
         gives=Changed,
@@ -537,7 +526,7 @@ TOOLS = (
     Tool(
         name="remove",
         title="Remove a document",
-        description="Remove a document from the library for good, with all that only it said.",
+        description="Remove a document for good, with all that only it said.",
         takes=RemoveArguments,
         gives=Changed,
         work=remove,

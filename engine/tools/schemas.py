@@ -10,14 +10,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
 
 from ..errors import NotAllowed
 from ..events import Progress, no_progress
 from ..ingest.discovery import find_sources
-from ..query import TWO_QUESTIONS
 from ..storage.graph_api import CommunityDetail, EntityDetail, EntityPath, SeenCommunity
 from ..types import Citation, IngestReport, MetaValue, NearestPassage, check_namespace
 
@@ -28,64 +27,98 @@ MOST_METADATA = 50
 MOST_TURNS = 100
 _Condition = Annotated[str, Field(max_length=1_000)]
 _Plain = Annotated[str, Field(max_length=10_000)] | int | float | bool
-Metadata = dict[
-    Annotated[str, Field(min_length=1, max_length=100)],
-    _Plain | Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(max_length=100)],
+Metadata = Annotated[
+    dict[
+        Annotated[str, Field(min_length=1, max_length=100)],
+        _Plain | Annotated[list[Annotated[str, Field(max_length=1_000)]], Field(max_length=100)],
+    ],
+    WithJsonSchema({"type": "object"}),
 ]
 
 Filters = Annotated[
+    list[_Condition],
+    Field(default_factory=list, max_length=20, description="As in `search`."),
+]
+DescribedFilters = Annotated[
     list[_Condition],
     Field(
         default_factory=list,
         max_length=20,
         description=(
-            "Conditions on documents' metadata, all of which must hold: `key=value`, `key!=value`, "
-            "`key>=value`, `key~part`; keys are also document_id, title and type. "
-            'For example ["tags=red", "date>=2024-01-01"].'
+            "Conditions on metadata, document_id, title, type; all must hold: = != >= <= "
+            '~ (contains), as ["tags=red"].'
         ),
     ),
 ]
-NAMESPACE = Field(
-    None,
-    max_length=64,
-    description="Only documents of this namespace; leave it out for all that may be seen.",
-)
-HOME = Field(
-    None, max_length=64, description="The namespace it goes to; leave it out for the usual one."
-)
+"""Filters of `search`, described in full; the other tools refer to them."""
+NAMESPACE = Field(None, max_length=64, description="Only this namespace; default all.")
+HOME = Field(None, max_length=64, description="Its namespace.")
 
 
 class Arguments(BaseModel):
-    """Base of tool arguments; unknown fields are rejected."""
+    """Base of tool arguments; unknown fields are rejected, `other_names` accepted."""
 
     model_config = ConfigDict(extra="forbid")
-
-
-class QuestionArguments(Arguments):
-    """Base of what asks a `question`; `query` is accepted for it."""
+    other_names: ClassVar[Mapping[str, str]] = {}
+    """Other name of an argument → its field."""
 
     @model_validator(mode="before")
     @classmethod
-    def _accept_query(cls, values: object) -> object:
-        if not isinstance(values, dict) or "query" not in values:
+    def _accept_other_names(cls, values: object) -> object:
+        if not isinstance(values, dict):
             return values
-        if "question" in values:
-            raise ValueError(TWO_QUESTIONS)
-        named = {key: value for key, value in values.items() if key != "query"}
-        return named | {"question": values["query"]}
+        named = dict(values)
+        for other in cls.other_names.keys() & values.keys():
+            field = cls.other_names[other]
+            if field in named:
+                raise ValueError(f"`{field}` and `{other}` are the same argument; give one")
+            named[field] = named.pop(other)
+        return named
+
+    @classmethod
+    def model_json_schema(cls, *args: Any, **options: Any) -> dict[str, Any]:
+        """Return the JSON schema without what costs a model tokens and tells it nothing."""
+        found: dict[str, Any] = _compact(super().model_json_schema(*args, **options))
+        return found
 
 
-class SearchArguments(QuestionArguments):
+_LIMITS = {"maxLength", "minLength", "maxItems", "minimum", "maximum", "maxProperties"}
+_UNTOLD = frozenset({"title", "propertyNames", *_LIMITS})
+"""Schema keywords that a model can do without; the limits are checked nevertheless."""
+_EMPTY = ("", [], {}, None)
+
+
+def _compact(schema: Any) -> Any:
+    """Drop titles, lengths, empty defaults, null alternatives and the text of objects."""
+    if isinstance(schema, list):
+        return [_compact(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: one for key, one in schema.items() if key not in _UNTOLD}
+    if "properties" in kept:
+        kept.pop("description", None)
+    if "default" in kept and kept["default"] in _EMPTY:
+        del kept["default"]
+    options = [one for one in kept.get("anyOf", ()) if one != {"type": "null"}]
+    if len(options) == 1:
+        kept = {**_compact(options[0]), **{key: kept[key] for key in kept if key != "anyOf"}}
+    return {
+        key: {name: _compact(each) for name, each in one.items()}
+        if key in {"properties", "$defs"}
+        else _compact(one)
+        for key, one in kept.items()
+    }
+
+
+class SearchArguments(Arguments):
     """Arguments of `search`."""
 
-    question: str = Field(
-        min_length=1, max_length=4_000, description="What is looked for, in words."
-    )
-    top_k: int = Field(8, ge=1, le=MOST_PASSAGES, description="How many passages at most.")
-    min_relevance: float = Field(
-        0.0, ge=0, le=1, description="Leave out passages that are less relevant than this (0–1)."
-    )
-    filters: Filters
+    other_names: ClassVar = {"question": "query", "limit": "top_k"}
+
+    query: str = Field(min_length=1, max_length=4_000, description="What to look for, in words.")
+    top_k: int = Field(8, ge=1, le=MOST_PASSAGES, description="Maximum number of passages.")
+    min_relevance: float = Field(0.0, ge=0, le=1, description="Minimum relevance, 0–1.")
+    filters: DescribedFilters
 
 
 class MessageResult(Arguments):
@@ -95,31 +128,25 @@ class MessageResult(Arguments):
     answer: str = Field("", max_length=40_000)
 
 
-class AskArguments(QuestionArguments):
+class AskArguments(Arguments):
     """Arguments of `ask`."""
 
-    question: str = Field(min_length=1, max_length=4_000, description="The question, in words.")
-    history: list[MessageResult] = Field(
+    other_names: ClassVar = {"question": "query"}
+
+    query: str = Field(min_length=1, max_length=4_000, description="The question.")
+    history: Annotated[
+        list[MessageResult],
+        WithJsonSchema({"type": "array", "items": {"type": "object"}}),
+    ] = Field(
         default_factory=list,
         max_length=MOST_TURNS,
-        description=(
-            "What was asked and answered before in this conversation, oldest first: it makes a "
-            "question such as “and when was he born?” understood, and is no source."
-        ),
+        description="Earlier turns {question, answer}, oldest first.",
     )
     mode: Literal["auto", "local", "global", "both"] = Field(
-        "auto",
-        description=(
-            "local: from passages, for facts; global: from reports about the whole collection, for "
-            "themes and overviews; both; auto lets the library decide."
-        ),
+        "auto", description="local: facts; global: themes of all documents."
     )
     effort: Literal["low", "medium", "high"] | None = Field(
-        None,
-        description=(
-            "How much an answer about the whole collection may read and cost; leave it out for "
-            "the library's own setting. Answers from passages take no notice of it."
-        ),
+        None, description="How much a global answer may read."
     )
     filters: Filters
 
@@ -127,28 +154,20 @@ class AskArguments(QuestionArguments):
 class ExploreArguments(Arguments):
     """Arguments of `explore_entity`."""
 
-    name: str = Field(
-        min_length=1, max_length=500, description="The thing's name, any of its names, or its id."
-    )
-    related_to: str = Field(
-        "",
-        max_length=500,
-        description="Another thing: also show the ways that lead from the first to this one.",
-    )
-    limit: int = Field(12, ge=1, le=100, description="How many relations at most.")
+    other_names: ClassVar = {"entity": "name"}
+
+    name: str = Field(min_length=1, max_length=500, description="Any of its names, or its id.")
+    related_to: str = Field("", max_length=500, description="Another thing: show paths to it.")
+    limit: int = Field(12, ge=1, le=100, description="Maximum number of relations.")
     filters: Filters
 
 
 class TopicsArguments(Arguments):
     """Arguments of `explore_topics`."""
 
-    topic_id: str = Field(
-        "", max_length=100, description="A topic's id: show its report. Without it, list topics."
-    )
-    level: int | None = Field(
-        0, ge=0, le=100, description="List those of this level: 0 is the widest; null is all."
-    )
-    limit: int = Field(20, ge=1, le=200, description="How many topics, or things in one, at most.")
+    topic_id: str = Field("", max_length=100, description="Show this topic's report.")
+    level: int | None = Field(0, ge=0, le=100, description="0 is the widest; null: all.")
+    limit: int = Field(20, ge=1, le=200, description="Maximum number of topics.")
     filters: Filters
 
 
@@ -156,66 +175,65 @@ class ListArguments(Arguments):
     """Arguments of `list_documents`."""
 
     query: str = Field("", max_length=200, description="Part of an id or a title.")
-    limit: int = Field(50, ge=1, le=200, description="How many at most.")
-    after: str = Field(
-        "", max_length=2_000, description="Go on behind this id: the `next` of the list before."
-    )
+    limit: int = Field(50, ge=1, le=200, description="Maximum number of documents.")
+    after: str = Field("", max_length=2_000, description="`next` of the list before.")
     filters: Filters
 
 
 class ReadArguments(Arguments):
     """Arguments of `read_document`."""
 
-    document_id: str = Field(min_length=1, max_length=2_000, description="The document's id.")
-    start: int = Field(0, ge=0, description="The first character to read.")
-    length: int = Field(
-        8_000, ge=1, le=LONGEST_WINDOW, description="How many characters to read at most."
-    )
+    other_names: ClassVar = {"path": "document_id", "id": "document_id"}
+
+    document_id: str = Field(min_length=1, max_length=2_000, description="Its id.")
+    start: int = Field(0, ge=0, description="First character.")
+    length: int = Field(8_000, ge=1, le=LONGEST_WINDOW, description="Maximum number of characters.")
 
 
 class StatsArguments(Arguments):
     """Arguments of `stats`: none."""
 
 
+_METADATA = Field(
+    default_factory=dict,
+    max_length=MOST_METADATA,
+    description="For filters, such as tags (a list) or date (ISO 8601).",
+)
+
+
 class AddTextArguments(Arguments):
     """Arguments of `add_text`."""
 
+    other_names: ClassVar = {"content": "text", "id": "document_id"}
+
     text: str = Field(min_length=1, max_length=LONGEST_TEXT, description="The text itself.")
-    title: str = Field("", max_length=1_000, description="What it is called.")
-    document_id: str = Field(
-        "",
-        max_length=500,
-        description="An id; the same one later replaces the text. Without one it is made from it.",
-    )
-    metadata: Metadata = Field(
-        default_factory=dict,
-        max_length=MOST_METADATA,
-        description="What to filter by later, such as tags (a list) or date (ISO 8601).",
-    )
+    title: str = Field("", max_length=1_000, description="Its title.")
+    document_id: str = Field("", max_length=500, description="Its id; made from the text if empty.")
+    metadata: Metadata = _METADATA
 
 
 class AddDocumentArguments(Arguments):
     """Arguments of `add_document`."""
 
-    source: str = Field(
+    other_names: ClassVar = {"source": "path", "url": "path"}
+
+    path: str = Field(
         min_length=1,
         max_length=4_000,
-        description="The path of a file or folder in an allowed folder, or an http(s) address.",
+        description="A file or folder in an allowed folder, or an http(s) address.",
     )
-    metadata: Metadata = Field(
-        default_factory=dict,
-        max_length=MOST_METADATA,
-        description="What to filter by later, such as tags (a list) or date (ISO 8601).",
-    )
+    metadata: Metadata = _METADATA
 
 
 class RemoveArguments(Arguments):
     """Arguments of `remove`."""
 
+    other_names: ClassVar = {"path": "document_id", "id": "document_id"}
+
     document_id: str = Field(
         min_length=1,
         max_length=2_000,
-        description="The id of a document, or of an archive or address whose documents all go.",
+        description="Id of a document, archive or address.",
     )
 
 

@@ -175,7 +175,7 @@ def test_errors_are_the_tools_own_in_one_line(piped: Session) -> None:
         "no entity has the name 'Orin Vale'; similar names are 'Orrin Vale'"
     )
     assert piped.refused("search", question="x", bogus=1) == "search: bogus: unknown argument"
-    assert piped.refused("search") == "search: question: Field required"
+    assert piped.refused("search") == "search: query: Field required"
     assert "at most 4000" in piped.refused("ask", question="x" * 4_001)
     assert "filter not usable" in piped.refused("search", question="x", filters=["nonsense"])
     assert "read_document" not in piped.refused("read_document", document_id="no such")

@@ -13,6 +13,7 @@ import pytest
 from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
 from llama_index.core.schema import Document
 from llama_index.core.tools import FunctionTool
+from llama_index.core.utils import get_tokenizer
 from llama_index.llms.openai_like import OpenAILike
 from openai_server import Reply
 
@@ -85,6 +86,36 @@ def test_every_argument_of_every_tool_is_described_and_none_beyond_is_taken() ->
         assert tool.result_schema["type"] == "object"
         with pytest.raises(QuestionError, match="bogus: unknown argument"):
             tool.checked({"bogus": 1}, confined=False)
+
+
+def test_a_tool_costs_a_model_at_most_two_hundred_tokens(engine: KnowledgeEngine) -> None:
+    count = get_tokenizer()
+    told = [tool.metadata.to_openai_tool()["function"] for tool in engine.tools(read_only=False)]
+    sizes = {one["name"]: len(count(json.dumps(one, separators=(",", ":")))) for one in told}
+    assert {name: size for name, size in sizes.items() if size > 200} == {}
+    assert sum(sizes.values()) < 1_300
+    texts = [one["parameters"]["properties"].get("filters", {}).get("description") for one in told]
+    assert sum(text is not None and len(text) > 30 for text in texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "field"),
+    [
+        ("search", {"question": "Who?"}, "query"),
+        ("ask", {"question": "Who?"}, "query"),
+        ("read_document", {"path": "a"}, "document_id"),
+        ("remove", {"id": "a"}, "document_id"),
+        ("add_document", {"source": "a"}, "path"),
+    ],
+)
+def test_other_names_of_an_argument_are_accepted(
+    name: str, given: dict[str, str], field: str
+) -> None:
+    tool = next(one for one in TOOLS if one.name == name)
+    (value,) = given.values()
+    assert getattr(tool.checked(given, confined=False), field) == value
+    with pytest.raises(QuestionError, match="are the same argument; give one"):
+        tool.checked({**given, field: value}, confined=False)
 
 
 def test_each_tool_does_what_it_says(engine: KnowledgeEngine) -> None:
@@ -322,7 +353,7 @@ def test_a_function_agent_calls_a_tool_and_reads_what_it_gives(
     offered = {one["function"]["name"]: one["function"] for one in first.body["tools"]}
     assert list(offered) == READING
     assert offered["ask"]["description"] == TOOLS[1].description
-    assert "question" in offered["ask"]["parameters"]["properties"]
+    assert "query" in offered["ask"]["parameters"]["properties"]
     assert "Sources:\n[1] The lamp (north::lamp" in second.question
 
 

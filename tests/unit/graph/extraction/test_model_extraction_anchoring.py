@@ -411,7 +411,9 @@ def test_no_value_of_a_reply_raises(text: str) -> None:
     assert len(date_of(text)) in {0, 4, 7, 10}
 
 
-@pytest.mark.parametrize("name", ["husband of Marozia", "Ghost of Jacob Marley", "Marley's Scrooge"])
+@pytest.mark.parametrize(
+    "name", ["husband of Marozia", "Ghost of Jacob Marley", "Marley's Scrooge"]
+)
 def test_a_relational_name_that_is_not_in_the_text_is_not_its_owner(name: str) -> None:
     text = "Marozia spoke. Marley and Scrooge were partners."
     assert anchor_records(said((name, "PERSON")), text, OPEN).extraction.mentions == ()
