@@ -18,7 +18,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, Protocol
 
-_TEXT_MARK = re.compile(r"^\[([0-9a-f]{8}) (\d+)\]$", re.MULTILINE)
+_TEXT_MARK = re.compile(r"^\[([0-9a-f]{8}) (\d+)(?: \| [^\n]*)?\]$", re.MULTILINE)
 _END = re.compile(r"^<<<end texts [0-9a-f]{8}>>>", re.MULTILINE)
 _SOURCES = re.compile(r"^<<<(sources \w+)>>>\n(.*?)^<<<end \1>>>$", re.MULTILINE | re.DOTALL)
 _FULL_NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z][a-z]+)+|[「《]([\u4e00-\u9fff]{2,8})[」》]")
@@ -151,25 +151,16 @@ def extraction(user: str, *, names: Names = full_names) -> list[dict[str, Any]]:
 
 
 def _read(number: int, text: str, names: Names) -> dict[str, Any]:
-    entities: dict[str, dict[str, str]] = {}
-    relations: dict[tuple[str, str], dict[str, Any]] = {}
+    entities: dict[str, list[str]] = {}
+    relations: dict[tuple[str, str], list[str | int]] = {}
     found = names(text)
     for sentence in _SENTENCE.finditer(text):
         inside = [name for start, name in found if sentence.start() <= start < sentence.end()]
         said = _description(sentence.group())
         for name in dict.fromkeys(inside):
-            entities.setdefault(name, {"name": name, "type": "PERSON", "description": said})
+            entities.setdefault(name, [name, "PERSON", said])
         for source, target in pairwise(dict.fromkeys(inside)):
-            relations.setdefault(
-                (source, target),
-                {
-                    "source": source,
-                    "target": target,
-                    "predicate": "appears with",
-                    "description": said,
-                    "strength": 5,
-                },
-            )
+            relations.setdefault((source, target), [source, "appears with", target, said, 5])
     return {
         "n": number,
         "entities": list(entities.values()),

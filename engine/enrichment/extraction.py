@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from sqlalchemy import Connection
@@ -34,6 +34,7 @@ from ..storage.graph_api import (
     PackResult,
     Prompt,
     UnreadChunk,
+    chunk_context,
     extract_pack,
     extractions_by_text,
     forget_faults,
@@ -126,9 +127,16 @@ class LLMExtractionRunner:
         asker = f"{client.identity} {schema.identity}"
         self._unanswered = Unanswered(library, stage=STAGE, asker=asker)
 
-    def packed(self, texts: Mapping[str, str]) -> list[Pack]:
+    def packed(
+        self, texts: Mapping[str, str], contexts: Mapping[str, str] | None = None
+    ) -> list[Pack]:
         """Return the packs in which texts, by hash, would be sent, in order."""
-        return pack_chunks(list(texts.items()), count=self._count, target_tokens=self._pack_tokens)
+        return pack_chunks(
+            list(texts.items()),
+            count=self._count,
+            target_tokens=self._pack_tokens,
+            contexts=contexts,
+        )
 
     @property
     def keeps_rule_based(self) -> bool:
@@ -185,7 +193,10 @@ class LLMExtractionRunner:
     ) -> dict[str, str]:
         """Read what can be read of these, which then wait no more; why others could not be."""
         total = len(waiting)
-        planned = self.packed({sha: held[0].text for sha, held in waiting.items()})
+        planned = self.packed(
+            {sha: held[0].text for sha, held in waiting.items()},
+            {sha: _context(held) for sha, held in waiting.items()},
+        )
         progress("read with the model", 0, total)
         reasons: dict[str, str] = {}
 
@@ -404,7 +415,7 @@ class _Calls:
         cut = _middle(text)
         if not 0 < cut < len(text):
             return _unusable(pack, reason)
-        first, second = (Pack(keys=(key,), texts=(part,)) for part in (text[:cut], text[cut:]))
+        first, second = (replace(pack, texts=(part,)) for part in (text[:cut], text[cut:]))
         before = self._guarded(first, is_part=is_part)
         if before.unusable:
             return before
@@ -414,6 +425,11 @@ class _Calls:
             return PackResult(found={}, unusable=after.unusable, dropped=dropped)
         whole = merge_extractions([before.found[key], shift_extraction(after.found[key], cut)])
         return PackResult(found={key: whole}, unusable={}, dropped=dropped)
+
+
+def _context(held: Sequence[UnreadChunk]) -> str:
+    """Return the document and section of a text; of one in several places the first by name."""
+    return min(chunk_context(chunk.title, chunk.headings, chunk.text) for chunk in held)
 
 
 def _alone(planned: Iterable[Pack], failed: Collection[str]) -> list[Pack]:

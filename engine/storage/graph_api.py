@@ -63,7 +63,14 @@ from graph.extraction.llamaindex import ExtractionTransform
 from graph.extraction.llm.extractor import PackResult, extract_pack
 from graph.extraction.llm.json_repair import find_json
 from graph.extraction.llm.parsing import CUT_OFF
-from graph.extraction.llm.prompts import Correction, ExtractionSchema, Pack, pack_chunks, prompt_of
+from graph.extraction.llm.prompts import (
+    Correction,
+    ExtractionSchema,
+    Pack,
+    chunk_context,
+    pack_chunks,
+    prompt_of,
+)
 from graph.extraction.protocol import Extractor
 from graph.extraction.rule_based import LanguageExtractor
 from graph.isolation import Fault, Isolation, product_version
@@ -254,6 +261,7 @@ __all__ = [
     "batch_questions",
     "by_community",
     "capitalised_names",
+    "chunk_context",
     "chunk_of_node",
     "chunk_reports",
     "chunk_table",

@@ -42,15 +42,25 @@ def join_descriptions(texts: Iterable[str]) -> str:
     for sentence in ranked:
         if len(sentence) <= left:
             chosen.append(sentence)
-            left -= len(sentence) + 1
+            left -= len(sentence) + len(_BETWEEN)
     if not chosen and ranked:
         chosen.append(_cut(ranked[0]))
-    return " ".join(chosen)
+    return _joined(chosen)
 
 
 def is_too_much(texts: Iterable[str]) -> bool:
     """Check whether `combined` drops text, so that a summary would help."""
-    return len(" ".join(distinct_sentences(texts))) > MAX_CHARACTERS
+    return len(_joined(distinct_sentences(texts))) > MAX_CHARACTERS
+
+
+_BETWEEN = "; "
+_SENTENCE_END = re.compile(r"[.!?。！？…][\"'”’」)）]*$")
+
+
+def _joined(sentences: Sequence[str]) -> str:
+    """Join sentences by a blank, and what does not end as a sentence does by "; "."""
+    pieces = [each if _SENTENCE_END.search(each) else each + ";" for each in sentences[:-1]]
+    return " ".join([*pieces, *sentences[-1:]])
 
 
 def distinct_sentences(texts: Iterable[str]) -> list[str]:

@@ -205,6 +205,12 @@ def _without_suffix(words: list[str]) -> list[str]:
     return [*bare[:-1], han] if len(han) > 1 else bare
 
 
+def is_bare_title(key: str) -> bool:
+    """Check whether a name key is a title and nothing else ("Director", 所长)."""
+    words = [word.rstrip(".") for word in key.split()]
+    return key in HAN_TITLES or all(word in TITLES or word in _SMALL for word in words)
+
+
 def is_surname(text: str) -> bool:
     """Check for a Chinese surname."""
     return text in COMPOUND_SURNAMES or (len(text) == 1 and text in SURNAMES)

@@ -204,6 +204,7 @@ class UnreadChunk:
     id: str
     document_id: str
     title: str
+    headings: tuple[str, ...]
     text: str
     text_sha: str
     reader: str | None
@@ -222,7 +223,12 @@ def unread_chunks(
     left_out = select(faults.c.chunk_id).where(faults.c.stage == "derive")
     query = select(chunks).where(unread, chunks.c.id.not_in(left_out))
     rows = connection.execute(query.order_by(chunks.c.document_id, chunks.c.position, chunks.c.id))
-    return [value_of_row(UnreadChunk, row, reader=row.extractor) for row in rows]
+    return [
+        value_of_row(
+            UnreadChunk, row, reader=row.extractor, headings=tuple(json.loads(row.headings))
+        )
+        for row in rows
+    ]
 
 
 def put_pending(connection: Connection, reasons: Mapping[str, str]) -> None:

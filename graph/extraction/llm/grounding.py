@@ -13,10 +13,11 @@ import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ...model import Claim, Description, Extraction, Mention, Statement
+from ...model import ALSO_KNOWN_AS, Claim, Description, Extraction, Mention, Statement
+from ...resolution.name_parsing import is_bare_title
 from ...resolution.relational_names import owners_of
 from ...text.cjk import HAN, has_han, simplified
 from ...text.names import FUNCTION_WORDS, WORD_CHARACTERS, name_key
@@ -30,12 +31,14 @@ from .parsing import (
     RawRelation,
     claim_status_of,
     date_of,
+    is_turned,
+    names_alias,
     predicate_of,
     scale_of,
     stands_in,
     strength_of,
 )
-from .prompts import ExtractionSchema
+from .prompts import ExtractionSchema, fold_predicate, normalised_predicate
 
 MAX_PLACES = 50
 """Of one name in one chunk."""
@@ -233,6 +236,7 @@ class NameMatches:
                 self._found[form] = found
         self.given = len(self._found)
         self.standing = self.given - self.dropped[NOT_IN_TEXT]
+        self.aliases = tuple(self._aliases())
 
     def _type(self, entity: RawEntity) -> str:
         return open_type(entity.type, entity.name, listed=self._schema.entity_types)
@@ -247,6 +251,42 @@ class NameMatches:
         if self._schema.strict and kind not in self._schema.entity_types:
             return None, OTHER_TYPE
         return Found(kind, places), ""
+
+    def _aliases(self) -> Iterator[tuple[Found, Found]]:
+        """Yield names with their second names, as far as both stand in the text."""
+        for entity in self._said:
+            name = self._found.get(fold_name(entity.name))
+            for alias in entity.aliases:
+                found = self._alias(alias, entity, name)
+                if found is None:
+                    continue
+                if name is None:  # only the second name stands in the text
+                    name = self._found[fold_name(entity.name)] = found
+                    self._found.setdefault(fold_name(alias), found)
+                elif found.key != name.key:
+                    self._found[fold_name(alias)] = found
+                    yield name, found
+
+    def _alias(self, alias: str, entity: RawEntity, name: Found | None) -> Found | None:
+        """Return a second name that stands in the text outside of the first, as a name does.
+
+        A bare title ("the Director") names many.
+        """
+        known = self._found.get(fold_name(alias))
+        if known is not None:
+            return known
+        places = self._places(alias)
+        inside = [(place.start, place.end) for place in (name.places if name else ())]
+        free = [p for p in places if not any(a <= p.start and p.end <= b for a, b in inside)]
+        if not free or not self._names_something(free[0]):
+            return None
+        surface = self._text[free[0].start : free[0].end]
+        if surface[:1].islower() or is_bare_title(free[0].key):
+            return None
+        kind = self._type(entity)
+        if self._schema.strict and kind not in self._schema.entity_types:
+            return None
+        return Found(kind, places)
 
     def _places(self, name: str) -> tuple[NameMatch, ...]:
         return tuple(self._placed(self._folded.places(name)))
@@ -359,6 +399,14 @@ def _uncovered(places: Iterable[NameMatch]) -> Iterator[NameMatch]:
             reach = place.end
 
 
+_PERSONAL = r"\b(?:he|she|him|her|his|hers|they|them|their)\b|[他她]|其(?![中他它余实次])"
+_IMPERSONAL = (
+    r"\b(?:it|its|they|them|their|this|these|there|here)\b|[它该此]|其(?![中他它余实次])|这(?!样)"
+)
+_OF_PERSONS = re.compile(_PERSONAL, re.IGNORECASE)
+_OF_THINGS = re.compile(_IMPERSONAL, re.IGNORECASE)
+_PRONOUNS = re.compile(f"{_PERSONAL}|{_IMPERSONAL}", re.IGNORECASE)
+
 NO_ENDS = "relation without both ends in the text"
 TO_ITSELF = "relation of a name to itself"
 OTHER_RELATION = "relation outside the schema"
@@ -395,7 +443,7 @@ def anchor_records(said: RawExtraction, text: str, schema: ExtractionSchema) -> 
     sentences = Sentences(text)
     names = NameMatches(sentences, schema, said.entities)
     reader = _Reader(sentences, schema, names=names)
-    statements = reader.statements(said.relations)
+    statements = reader.statements(said.relations, aliases=names.aliases)
     claims = reader.claims(said.claims) if schema.claims else ()
     return Anchored(
         extraction=Extraction(
@@ -422,7 +470,9 @@ class _Reader:
         self._words = [sentence_words(sentences.text[start:end]) for start, end in sentences.spans]
         self.dropped: Counter[str] = Counter()
 
-    def statements(self, relations: Iterable[RawRelation]) -> tuple[Statement, ...]:
+    def statements(
+        self, relations: Iterable[RawRelation], *, aliases: Iterable[tuple[Found, Found]] = ()
+    ) -> tuple[Statement, ...]:
         """Sorted; of those that differ in their description alone the one that says most."""
         said = list(relations)
         scale = scale_of(relation.strength for relation in said)
@@ -434,28 +484,44 @@ class _Reader:
                 continue
             key = (made.start, made.end, made.subject, made.predicate, made.object)
             best[key] = max(best.get(key, made), made, key=_says)
+        for name, second in aliases:
+            span = self._shared(name, second, "") or _nearest(name, second)
+            if span is not None:
+                made = self._made(span, ALSO_KNOWN_AS)
+                key = (made.start, made.end, made.subject, made.predicate, made.object)
+                best.setdefault(key, made)
         return tuple(sorted(best.values()))
 
-    def _statement(self, said: RawRelation, *, scale: float) -> Statement | str:
-        """Return a relation with its sentence, or the reason against it."""
-        source, target = self._names.end(said.source), self._names.end(said.target)
-        if source is None or target is None:
-            return NO_ENDS
-        stated = self._shared(source, target, f"{said.predicate} {said.description}")
-        span = stated or _nearest(source, target)
-        if span is None:
-            return TO_ITSELF
-        if stated is None and self._schema.inferred == "drop":
-            return INFERRED
-        predicate = predicate_of(said.predicate, inferred=stated is None)
-        if self._schema.strict and not self._schema.allows(source.type, predicate, target.type):
-            return OTHER_RELATION
+    def _made(self, span: _Span, predicate: str) -> Statement:
         return Statement(
             start=self._sentences.spans[span.first][0],
             end=self._sentences.spans[span.last][1],
             subject=span.subject,
             predicate=predicate,
             object=span.object,
+        )
+
+    def _statement(self, said: RawRelation, *, scale: float) -> Statement | str:
+        """Return a relation with its sentence, or the reason against it."""
+        source, target = self._names.end(said.source), self._names.end(said.target)
+        if source is None or target is None:
+            return NO_ENDS
+        is_alias = names_alias(said.predicate) and not self._is_listed(said.predicate)
+        if is_alias and is_turned(said.predicate):
+            source, target = target, source
+        about = f"{said.predicate} {said.description}"
+        stated = self._shared(source, target, about) or self._adjoining(source, target, about)
+        span = stated or _nearest(source, target)
+        if span is None:
+            return TO_ITSELF
+        if stated is None and self._schema.inferred == "drop":
+            return INFERRED
+        predicate = ALSO_KNOWN_AS if is_alias else said.predicate
+        predicate = predicate_of(predicate, inferred=stated is None)
+        if self._schema.strict and not self._schema.allows(source.type, predicate, target.type):
+            return OTHER_RELATION
+        return replace(
+            self._made(span, predicate),
             description=said.description,
             strength=strength_of(said.strength, scale=scale),
             inferred=stated is None,
@@ -472,6 +538,36 @@ class _Reader:
             return None
         best = self._closest(shared, about)
         return _Span(first=best, last=best, subject=keys[best], object=others[best])
+
+    def _is_listed(self, predicate: str) -> bool:
+        """Check whether the schema wants this predicate for a relation of its own."""
+        said = fold_predicate(normalised_predicate(predicate))
+        return any(fold_predicate(one.predicate) == said for one in self._schema.relation_types)
+
+    def _adjoining(self, source: Found, target: Found, about: str) -> _Span | None:
+        """Return two adjoining sentences, one end in each, where a pronoun stands for the first.
+
+        Of several the pair that shares most with `about`, the first of equals.
+        """
+        keys, others = source.by_sentence(), target.by_sentence()
+        spans = [
+            _Span(first=place, last=place + 1, subject=keys[one], object=others[other])
+            for first, one_off, other_off in ((source, 0, 1), (target, 1, 0))
+            for place in first.by_sentence()
+            for one, other in [(place + one_off, place + other_off)]
+            if one in keys
+            and other in others
+            and keys[one] != others[other]
+            and self._has_pronoun(place + 1, first.type)
+        ]
+        words = sentence_words(about) - FUNCTION_WORDS
+        shared = {s: len(words & (self._words[s.first] | self._words[s.last])) for s in spans}
+        return min(spans, key=lambda span: (-shared[span], span.first), default=None)
+
+    def _has_pronoun(self, sentence: int, kind: str) -> bool:
+        start, end = self._sentences.spans[sentence]
+        pattern = _PRONOUNS if kind in _VAGUE else _OF_PERSONS if kind == "PERSON" else _OF_THINGS
+        return pattern.search(self._sentences.text, start, end) is not None
 
     def _closest(self, sentences: Iterable[int], about: str) -> int:
         words = sentence_words(about) - FUNCTION_WORDS

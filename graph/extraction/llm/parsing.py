@@ -17,13 +17,14 @@ from typing import TypeVar
 
 from ...model import ALSO_KNOWN_AS, OCCURS_WITH
 from .json_repair import Damaged, FoundJson, Unfinished, find_json
-from .prompts import Pack, normalised_predicate
+from .prompts import Pack, fold_predicate, normalised_predicate
 
 MAX_ENTITIES = 100
 MAX_RELATIONS = 200
 MAX_CLAIMS = 100
 MAX_NAME_CHARACTERS = 200
 MAX_TEXT_CHARACTERS = 600
+MAX_ALIASES = 10
 MALFORMED = "malformed record"
 OVER_THE_LIMIT = "over the limit"
 
@@ -37,6 +38,7 @@ class RawEntity:
     name: str
     type: str = ""
     description: str = ""
+    aliases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,9 +165,10 @@ def _fields(record: Mapping[object, object]) -> dict[str, object]:
 
 def _entity(record: object) -> RawEntity | None:
     if isinstance(record, str):
-        name, kind, description = record, "", ""
+        name, kind, description, others = record, "", "", ()
     elif isinstance(record, list):
         name, kind, description, *_ = (*map(_text, record), "", "", "")
+        others = record[3:]
     elif isinstance(record, dict):
         fields = _fields(record)
         name = _text(first_field(fields, ("name", "entity", "entity_name", "label", "名称", "id")))
@@ -175,12 +178,32 @@ def _entity(record: object) -> RawEntity | None:
         description = _text(
             first_field(fields, ("description", "about", "summary", "描述", "说明"))
         )
+        others = first_field(fields, _ALIASES)
     else:
         return None
     name = _line(name)
     if not name or len(name) > MAX_NAME_CHARACTERS or _is_empty(name):
         return None
-    return RawEntity(name=name, type=_line(kind)[:80], description=one_line(description))
+    return RawEntity(
+        name=name,
+        type=_line(kind)[:80],
+        description=one_line(description),
+        aliases=_distinct(other for other in _names(others) if other != name)[:MAX_ALIASES],
+    )
+
+
+_ALIASES = ("aliases", "alias", "other_names", "other names", "aka", "also_known_as", "别名")
+_BETWEEN_NAMES = re.compile(r"\s*[;；、]\s*")
+
+
+def _names(value: object) -> Iterator[str]:
+    """Return the names of a list, however deep, or of a text that lists them."""
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _names(one)
+    elif isinstance(value, str):
+        names = map(_line, _BETWEEN_NAMES.split(value))
+        yield from (n for n in names if len(n) <= MAX_NAME_CHARACTERS and not _is_empty(n))
 
 
 _SOURCES = ("source", "subject", "head", "from", "source_entity", "src", "主体", "起点", "源")
@@ -193,6 +216,8 @@ def _relation(record: object, names: frozenset[str]) -> RawRelation | None:
         parts = [_text(part) for part in record]
         if len(parts) < 3:
             return None
+        if len(parts) == 4 and _written_number(parts[3]) is not None:
+            parts.insert(3, "")
         source, second, third, description, strength, *_ = (*parts, "", "")
         named = (_line(second).casefold() in names, _line(third).casefold() in names)
         target, predicate = (second, third) if named == (True, False) else (third, second)
@@ -218,7 +243,12 @@ def _relation(record: object, names: frozenset[str]) -> RawRelation | None:
     )
 
 
+_CLAIM_ORDER = ("subject", "object", "type", "status", "start", "end", "text")
+
+
 def _claim(record: object) -> RawClaim | None:
+    if isinstance(record, list) and len(record) == len(_CLAIM_ORDER):
+        record = dict(zip(_CLAIM_ORDER, record, strict=True))
     if not isinstance(record, dict):
         return None
     fields = _fields(record)
@@ -448,6 +478,38 @@ def _bounded(value: float) -> float:
     return round(min(max(value, 0.0), 1.0), 2)
 
 
+_EQUAL = """
+also known as; known as; better known as; also called; also named; aka; a.k.a; alias; alias of;
+has alias; is alias of; pen name; has pen name; wrote under the pen name; writes under the pen name;
+wrote as; writes as; pen name of; pseudonym; pseudonym of; nickname; nicknamed; nickname of;
+stage name; stage name of; birth name; birth name of; born as; full name; full name of; real name;
+real name of; former name; former name of; formerly known as; abbreviation; abbreviated as;
+abbreviated to; abbreviation of; abbreviation for; acronym of; acronym for; short for;
+short form of; short name of; stands for; translated as; translation of; english name;
+english name of; chinese name; chinese name of; courtesy name; courtesy name of; art name; same as;
+identical to; another name for; other name of;
+又名; 又称; 亦称; 也称; 也叫; 又叫; 别名; 别称; 别号; 笔名; 艺名; 化名;
+本名; 原名; 真名; 曾用名; 全名; 全称; 简称; 缩写; 缩写为; 简称为; 字; 号;
+绰号; 外号; 乳名; 小名; 英文名; 中文名; 英文名称; 中文名称; 译名; 译为; 即; 等同于;
+同一人
+"""
+EQUAL_PREDICATES = frozenset(fold_predicate(" ".join(p.split())) for p in _EQUAL.split(";"))
+"""Predicates, folded, which say that two names mean one thing."""
+_DETERMINERS = re.compile(r"^(?:(?:is|was|are|were|has|had) )?(?:an?|the|his|her|its) ")
+_TURNED = re.compile(r"(?:of|for)$")
+
+
+def names_alias(predicate: str) -> bool:
+    """Check whether a predicate says that both ends are names of one thing."""
+    plain = _DETERMINERS.sub("", normalised_predicate(predicate), count=1)
+    return fold_predicate(plain) in EQUAL_PREDICATES
+
+
+def is_turned(predicate: str) -> bool:
+    """Check whether the source is the second name: "is the pen name of"."""
+    return _TURNED.search(normalised_predicate(predicate)) is not None
+
+
 def predicate_of(said: str, *, inferred: bool) -> str:
     """Return the normalised predicate.
 
@@ -471,7 +533,7 @@ def claim_status_of(said: str) -> str:
 
 
 _DATE = re.compile(
-    r"(\d{4})(?:[-/.年](\d{1,2})(?:[-/.月](\d{1,2})日?|月?)|年)?(?:[T ].*)?", re.ASCII
+    r"(\d{3,4})(?:[-/.年](\d{1,2})(?:[-/.月](\d{1,2})日?|月?)|年)?(?:[T ].*)?", re.ASCII
 )
 _HAN_DIGITS = str.maketrans("〇零一二三四五六七八九", "00123456789")
 _DAYS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -483,14 +545,20 @@ def date_of(said: str) -> str:
     match = _DATE.fullmatch(text)
     if match is None or not int(match[1]):
         return ""
-    month, day = int(match[2] or 0), int(match[3] or 0)
+    year, month, day = match[1].zfill(4), int(match[2] or 0), int(match[3] or 0)
     if not 1 <= month <= 12:
-        return match[1]
+        return year
     if not 1 <= day <= _DAYS[month - 1]:
-        return f"{match[1]}-{month:02}"
-    return f"{match[1]}-{month:02}-{day:02}"
+        return f"{year}-{month:02}"
+    return f"{year}-{month:02}-{day:02}"
 
 
 def stands_in(date: str, text: str) -> bool:
-    """Check whether a date's year occurs in a text, in either script's digits."""
-    return date[:4] in unicodedata.normalize("NFKC", text).translate(_HAN_DIGITS)
+    """Check whether a date's year occurs in a text, in either script's digits.
+
+    Years before 1000 stand there with or without their zeros: "875" is "0875".
+    """
+    plain = unicodedata.normalize("NFKC", text).translate(_HAN_DIGITS)
+    if not date.startswith("0"):
+        return date[:4] in plain
+    return re.search(rf"(?<!\d)0{{0,3}}{int(date[:4])}(?!\d)", plain) is not None

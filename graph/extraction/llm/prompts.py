@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from ...model import content_id
 from ...text.cjk import has_han, is_chinese
 from ..protocol import normalised_type
 
-RULES_VERSION = "1"
+RULES_VERSION = "2"
 """Raised whenever the same reply would be read differently."""
 DEFAULT_TYPES = ("PERSON", "ORGANISATION", "PLACE", "EVENT", "WORK", "PRODUCT", "CONCEPT")
 MAX_PREDICATE_CHARACTERS = 60
@@ -166,10 +166,15 @@ MAX_CHUNKS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pack:
-    """Chunks read in one call: `keys[i]` is the id of `texts[i]`."""
+    """Chunks read in one call: `keys[i]` is the id of `texts[i]`.
+
+    `contexts` gives, by id, the document and section that a text belongs to, where known; the model
+    reads it to understand the text and extracts nothing from it.
+    """
 
     texts: tuple[str, ...]
     keys: tuple[str, ...]
+    contexts: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def chinese(self) -> bool:
@@ -180,7 +185,7 @@ class Pack:
         """Return the pack of these chunks alone, in order."""
         wanted = frozenset(keys)
         kept = [pair for pair in zip(self.keys, self.texts, strict=True) if pair[0] in wanted]
-        return Pack(keys=tuple(key for key, _ in kept), texts=tuple(text for _, text in kept))
+        return _pack(kept, self.contexts)
 
     def halves(self) -> tuple[Pack, Pack]:
         """Two packs of half the chunks each; the second is empty where there is one chunk."""
@@ -189,38 +194,60 @@ class Pack:
 
 
 def pack_chunks(
-    chunks: Sequence[tuple[str, str]], *, count: Callable[[str], int], target_tokens: int
+    chunks: Sequence[tuple[str, str]],
+    *,
+    count: Callable[[str], int],
+    target_tokens: int,
+    contexts: Mapping[str, str] | None = None,
 ) -> list[Pack]:
     """Pack `(id, text)` pairs into extraction calls of at most `target_tokens` and 12 chunks.
 
     A chunk of `target_tokens` or more is a pack of its own. `count` gives a text's tokens; every id
-    must be there once.
+    must be there once. `contexts` are those of `Pack`, and count for nothing.
     """
+    known = contexts or {}
     done: list[Pack] = []
     open_chunks: list[tuple[str, str]] = []
     size = 0
     for key, text in chunks:
         tokens = count(text)
         if open_chunks and (size + tokens > target_tokens or len(open_chunks) == MAX_CHUNKS):
-            done.append(_pack(open_chunks))
+            done.append(_pack(open_chunks, known))
             open_chunks, size = [], 0
         open_chunks.append((key, text))
         size += tokens
     if open_chunks:
-        done.append(_pack(open_chunks))
+        done.append(_pack(open_chunks, known))
     return done
 
 
-def _pack(chunks: Sequence[tuple[str, str]]) -> Pack:
-    return Pack(keys=tuple(key for key, _ in chunks), texts=tuple(text for _, text in chunks))
+def _pack(chunks: Sequence[tuple[str, str]], contexts: Mapping[str, str]) -> Pack:
+    keys = tuple(key for key, _ in chunks)
+    return Pack(
+        keys=keys,
+        texts=tuple(text for _, text in chunks),
+        contexts={key: contexts[key] for key in keys if key in contexts},
+    )
+
+
+def chunk_context(title: str, headings: Sequence[str], text: str) -> str:
+    """Return "Title › Section", as far as the beginning of the text does not say it."""
+    begin = " ".join(text[:_BEGINNING].split()).casefold()
+    parts = (" ".join(part.split()) for part in (title, *headings))
+    shown = dict.fromkeys(part for part in parts if part and part.casefold() not in begin)
+    return " › ".join(shown)[:MAX_CONTEXT_CHARACTERS].strip()
+
+
+MAX_CONTEXT_CHARACTERS = 160
+_BEGINNING = 300
 
 
 _TOKENS_A_HAN = 1.0
 _TOKENS_A_CHARACTER = 0.27
 _SPARE_TOKENS = 400
-_TOKENS_OUT = 4
+_TOKENS_OUT = 6
 """Upper bound of JSON tokens per token of dense prose."""
-_MAX_OUTPUT_TOKENS = 8_000
+_MAX_OUTPUT_TOKENS = 12_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -294,7 +321,8 @@ def _fenced(pack: Pack, said_before: Gleaning | None) -> str:
     mark = hashlib.sha256("\x1f".join(pack.texts).encode("utf8", "surrogatepass")).hexdigest()[:8]
     lines = [f"<<<texts {mark}>>>"]
     for number, (key, text) in enumerate(zip(pack.keys, pack.texts, strict=True), start=1):
-        lines += [f"[{mark} {number}]", _sendable(text)]
+        context = _sendable(pack.contexts.get(key, "")).replace("]", ")")
+        lines += [f"[{mark} {number}{context and f' | {context}'}]", _sendable(text)]
         if said_before is not None:
             lines += [f"[{mark} {number} listed]", "; ".join(said_before.names.get(key, ()))]
     return "\n".join([*lines, f"<<<end texts {mark}>>>"])
@@ -322,28 +350,11 @@ def estimated_tokens(text: str) -> int:
 
 
 def reply_schema(schema: ExtractionSchema) -> dict[str, Any]:
-    """Return the strict JSON schema of a reply."""
+    """Return the JSON schema of a reply: records are arrays, whose keys would cost a third more."""
     text = {"type": "string"}
-    kind: dict[str, Any] = text
-    predicate: dict[str, Any] = text
-    if schema.strict:
-        kind = {"type": "string", "enum": list(schema.entity_types)}
-        if schema.relation_types:
-            listed = dict.fromkeys(r.predicate for r in schema.relation_types)
-            predicate = {"type": "string", "enum": list(listed)}
-    relation = {
-        **dict.fromkeys(("source", "target"), text),
-        "predicate": predicate,
-        "description": text,
-        "strength": {"type": "number"},
-    }
-    chunk: dict[str, Any] = {
-        "n": {"type": "integer"},
-        "entities": list_schema({"name": text, "type": kind, "description": text}),
-        "relations": list_schema(relation),
-    }
+    records = {"type": "array", "items": {"type": "array", "items": text}}
+    weighed = {"type": "array", "items": {"type": "array", "items": {"type": ["string", "number"]}}}
+    chunk: dict[str, Any] = {"n": {"type": "integer"}, "entities": records, "relations": weighed}
     if schema.claims:
-        fields = ("subject", "object", "type", "status", "start", "end", "text")
-        status = {"type": "string", "enum": ["TRUE", "FALSE", "SUSPECTED"]}
-        chunk["claims"] = list_schema({**dict.fromkeys(fields, text), "status": status})
+        chunk["claims"] = records
     return object_schema({"chunks": list_schema(chunk)})

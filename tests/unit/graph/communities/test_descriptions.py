@@ -28,6 +28,9 @@ BORN = "She was born in 1871."
 
 def test_what_more_descriptions_say_goes_first() -> None:
     assert join_descriptions([f"{BORN} {KEEPER}", BORN]) == f"{BORN} {KEEPER}"
+    assert join_descriptions(["keeper of the lamp", "born at Gull Quay in 1871"]) == (
+        "born at Gull Quay in 1871; keeper of the lamp"
+    )
     assert join_descriptions([KEEPER, BORN]) == f"{KEEPER} {BORN}"
 
 

@@ -22,6 +22,7 @@ from graph.extraction.llm.prompts import (
     Gleaning,
     Pack,
     RelationType,
+    chunk_context,
     pack_chunks,
     prompt_of,
 )
@@ -172,15 +173,52 @@ def test_the_room_for_a_reply_grows_with_the_texts_and_after_a_cut() -> None:
     roomier = prompt_of(PACK, SCHEMA, correction=Correction(reason="cut off", roomier=True))
     assert roomier.max_output_tokens == 2 * whole.max_output_tokens
     assert "cut off" in roomier.user
+    long = Pack(texts=("word " * 1_000,), keys=("x",))
+    assert prompt_of(long, SCHEMA).max_output_tokens >= 6 * 1_000
 
 
-def test_the_schema_of_a_reply_holds_a_strict_model_to_the_listed_words() -> None:
-    strict = ExtractionSchema.of(["PERSON"], ["PERSON - met - PERSON"], strict=True, claims=False)
-    form = json.dumps(prompt_of(PACK, strict).schema)
-    assert '"enum": ["PERSON"]' in form
-    assert '"enum": ["met"]' in form
-    assert "claims" not in form
-    assert "claims" in json.dumps(prompt_of(PACK, SCHEMA).schema)
+def test_the_schema_of_a_reply_asks_for_arrays_and_for_claims_where_they_are_wanted() -> None:
+    form = prompt_of(PACK, SCHEMA).schema
+    assert form is not None
+    chunk = form["properties"]["chunks"]["items"]
+    assert list(chunk["properties"]) == ["n", "entities", "relations", "claims"]
+    for name in ("entities", "relations", "claims"):
+        assert chunk["properties"][name]["items"]["type"] == "array"
+    without = prompt_of(PACK, ExtractionSchema.of(claims=False)).schema
+    assert "claims" not in json.dumps(without)
+
+
+def test_a_strict_schema_names_its_words_in_the_instructions() -> None:
+    strict = ExtractionSchema.of(["PERSON"], ["PERSON - met - PERSON"], strict=True)
+    system = prompt_of(PACK.only(["a"]), strict).system
+    assert "one of PERSON;" in system
+    assert "PERSON - met - PERSON" in system
+
+
+def test_a_text_stands_behind_its_document_and_section() -> None:
+    contexts = {"a": "The lamp › Keepers", "c": "Bad ] title"}
+    pack = Pack(texts=PACK.texts, keys=PACK.keys, contexts=contexts)
+    user = prompt_of(pack, SCHEMA).user
+    mark = user.split("\n")[0].removeprefix("<<<texts ").removesuffix(">>>")
+    assert f"[{mark} 1 | The lamp › Keepers]\n{PACK.texts[0]}\n[{mark} 2]\n" in user
+    assert f"[{mark} 3 | Bad ) title]\n" in user
+    assert "behind" in prompt_of(pack.only(["a"]), SCHEMA).system
+    assert pack.halves()[1].contexts == {"c": "Bad ] title"}
+    made = pack_chunks(
+        list(zip(PACK.keys, PACK.texts, strict=True)),
+        count=words,
+        target_tokens=1,
+        contexts=contexts,
+    )
+    assert [each.contexts for each in made] == [{"a": contexts["a"]}, {}, {"c": contexts["c"]}]
+
+
+def test_the_context_of_a_chunk_is_what_its_beginning_does_not_say() -> None:
+    headings = ("Part one", "Keepers", "Keepers")
+    assert chunk_context("The lamp", headings, "1871.") == "The lamp › Part one › Keepers"
+    assert chunk_context("The lamp", headings, "# Keepers\nof the lamp") == "Part one"
+    assert chunk_context("", (), "text") == ""
+    assert len(chunk_context("w " * 500, (), "text")) <= 160
 
 
 def test_a_further_round_names_what_is_listed_already() -> None:

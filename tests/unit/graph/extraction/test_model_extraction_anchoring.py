@@ -165,10 +165,12 @@ def relation(source: str, target: str, predicate: str = "knows", **more: str) ->
     return RawRelation(source=source, target=target, predicate=predicate, **more)
 
 
-def statements(*relations: RawRelation, schema: ExtractionSchema = OPEN) -> list[Statement]:
+def statements(
+    *relations: RawRelation, schema: ExtractionSchema = OPEN, text: str = TEXT
+) -> list[Statement]:
     names = said(("Ada Brine", "PERSON"), ("Tom Reed", "PERSON"), ("Kestrel", "PRODUCT"))
     whole = RawExtraction(entities=names.entities, relations=relations)
-    return list(anchor_records(whole, TEXT, schema).extraction.statements)
+    return list(anchor_records(whole, text, schema).extraction.statements)
 
 
 def test_a_relation_rests_on_the_first_sentence_with_both_ends() -> None:
@@ -187,20 +189,118 @@ def test_the_sentence_that_speaks_of_the_relation_goes_before_the_first() -> Non
     assert TEXT[statement.start : statement.end] == "Tom Reed rebuilt it for Ada Brine."
 
 
+APART = "Ada Brine met Tom Reed. The Kestrel sank. Rain fell on the quay."
+
+
 def test_a_relation_no_sentence_states_is_inferred_from_the_nearest_two() -> None:
-    (statement,) = statements(relation("Ada Brine", "Kestrel", "owns"))
+    (statement,) = statements(relation("Ada Brine", "Kestrel", "owns"), text=APART)
     assert statement.inferred
-    assert TEXT[statement.start : statement.end] == "Ada Brine met Tom Reed. The Kestrel sank."
-    assert (
-        statements(relation("Ada Brine", "Kestrel"), schema=ExtractionSchema.of(inferred="drop"))
-        == []
-    )
+    assert APART[statement.start : statement.end] == "Ada Brine met Tom Reed. The Kestrel sank."
+    drop = ExtractionSchema.of(inferred="drop")
+    assert statements(relation("Ada Brine", "Kestrel"), schema=drop, text=APART) == []
 
 
-def test_that_two_names_are_one_is_believed_of_a_single_sentence_alone() -> None:
-    (stated,) = statements(relation("Ada Brine", "Tom Reed", "also known as"))
-    (inferred,) = statements(relation("Ada Brine", "Kestrel", "also known as"))
+@pytest.mark.parametrize(
+    ("text", "inferred"),
+    [
+        ("Ada Brine grew up here. She owned the Kestrel.", False),
+        ("The Kestrel sank. Its owner was Ada Brine.", False),
+        ("Ada Brine grew up here. It rained on the Kestrel.", True),
+        ("Ada Brine grew up here. Years passed. She owned the Kestrel.", True),
+        ("Ada Brine grew up here. The Kestrel sank.", True),
+        ("Ada Brine在此长大。她拥有Kestrel号。", False),
+        ("Ada Brine在此长大。其中Kestrel号沉没。", True),
+    ],
+)
+def test_a_relation_is_stated_by_adjoining_sentences_where_a_pronoun_stands_for_an_end(
+    text: str, inferred: bool
+) -> None:
+    (statement,) = statements(relation("Ada Brine", "Kestrel", "owns"), text=text)
+    assert statement.inferred is inferred
+    assert (statement.subject, statement.object) == ("ada brine", "kestrel")
+
+
+def test_that_two_names_are_one_is_not_believed_of_sentences_without_a_pronoun() -> None:
+    (stated,) = statements(relation("Ada Brine", "Tom Reed", "also known as"), text=APART)
+    (inferred,) = statements(relation("Ada Brine", "Kestrel", "also known as"), text=APART)
     assert (stated.predicate, inferred.predicate) == ("also known as", "related to")
+
+
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        ("also known as", ("ada brine", "also known as", "tom reed")),
+        ("HAS_PEN_NAME", ("ada brine", "also known as", "tom reed")),
+        ("is the pen name of", ("tom reed", "also known as", "ada brine")),
+        ("abbreviation for", ("tom reed", "also known as", "ada brine")),
+        ("笔名", ("ada brine", "also known as", "tom reed")),
+        ("known for", ("ada brine", "known for", "tom reed")),
+        ("called", ("ada brine", "called", "tom reed")),
+    ],
+)
+def test_a_relation_that_names_a_second_name_is_an_alias(
+    predicate: str, expected: tuple[str, str, str]
+) -> None:
+    (found,) = statements(relation("Ada Brine", "Tom Reed", predicate))
+    assert (found.subject, found.predicate, found.object) == expected
+
+
+def test_a_predicate_that_the_schema_lists_stays_a_relation() -> None:
+    schema = ExtractionSchema.of([], ["pen name"], strict=True)
+    (found,) = statements(relation("Ada Brine", "Tom Reed", "pen name"), schema=schema)
+    assert found.predicate == "pen name"
+
+
+def aliased(text: str, name: str, *aliases: str, kind: str = "PERSON") -> Extraction:
+    entity = RawEntity(name=name, type=kind, aliases=aliases)
+    return anchor_records(RawExtraction(entities=(entity,)), text, OPEN).extraction
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "alias", "pair"),
+    [
+        pytest.param(
+            "Samuel Clemens wrote it. The cover says Mark Twain.",
+            "Samuel Clemens",
+            "Mark Twain",
+            ("samuel clemens", "mark twain"),
+            id="pen name",
+        ),
+        pytest.param(
+            "林若溪（Lin Ruoxi）任站长。",
+            "林若溪",
+            "Lin Ruoxi",
+            ("林若溪", "lin ruoxi"),
+            id="scripts",
+        ),
+        pytest.param(
+            "The Kestrel Marine Institute opened. KMI grew.",
+            "Kestrel Marine Institute",
+            "KMI",
+            ("kestrel marine institute", "kmi"),
+            id="abbreviation",
+        ),
+        pytest.param("Ada met Ada Brine.", "Ada Brine", "Ada", ("ada brine", "ada"), id="short"),
+        pytest.param("Ada Brine came.", "Ada Brine", "Ada", None, id="only inside the name"),
+        pytest.param("Ada Brine came.", "Ada Brine", "Beacon", None, id="not in the text"),
+        pytest.param(
+            "Ada Brine, the Director, came.", "Ada Brine", "the Director", None, id="title"
+        ),
+        pytest.param("Ada Brine, a keeper, came.", "Ada Brine", "keeper", None, id="no name"),
+    ],
+)
+def test_second_names_that_stand_in_the_text_are_stated_aliases(
+    text: str, name: str, alias: str, pair: tuple[str, str] | None
+) -> None:
+    found = aliased(text, name, alias)
+    stated = [(s.subject, s.object) for s in found.statements if s.predicate == "also known as"]
+    assert stated == ([] if pair is None else [pair])
+    assert {key for pair in stated for key in pair} <= {mention.key for mention in found.mentions}
+
+
+def test_a_second_name_stands_for_a_first_that_is_not_in_the_text() -> None:
+    found = aliased("Mark Twain wrote it.", "Samuel Clemens", "Mark Twain")
+    assert [(mention.key, mention.type) for mention in found.mentions] == [("mark twain", "PERSON")]
 
 
 @pytest.mark.parametrize(
@@ -395,6 +495,10 @@ def test_the_scale_is_read_off_all_strengths_together(
         ("二〇一九年", "2019"),
         ("2019-13-01", "2019"),
         ("0000", ""),
+        ("875", "0875"),
+        ("0875-03", "0875-03"),
+        ("八七五年", "0875"),
+        ("87", ""),
         ("May 2019", ""),
         ("none", ""),
     ],
@@ -417,3 +521,23 @@ def test_no_value_of_a_reply_raises(text: str) -> None:
 def test_a_relational_name_that_is_not_in_the_text_is_not_its_owner(name: str) -> None:
     text = "Marozia spoke. Marley and Scrooge were partners."
     assert anchor_records(said((name, "PERSON")), text, OPEN).extraction.mentions == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Ada Brine reigned from 875.", "0875"),
+        ("Ada Brine reigned from 0875.", "0875"),
+        ("Ada Brine reigned from 1875.", ""),
+        ("Ada Brine reigned from 8750.", ""),
+    ],
+)
+def test_a_date_before_the_year_1000_stands_in_the_text_with_or_without_zeros(
+    text: str, expected: str
+) -> None:
+    whole = RawExtraction(
+        entities=(RawEntity(name="Ada Brine"),),
+        claims=(RawClaim(subject="Ada Brine", text="reigned", start="0875"),),
+    )
+    (claim,) = anchor_records(whole, text, OPEN).extraction.claims
+    assert claim.start_date == expected

@@ -46,6 +46,85 @@ def keys_of(result: PackResult) -> dict[str, set[str]]:
     return {key: {m.key for m in found.mentions} for key, found in result.found.items()}
 
 
+ENTITIES = [
+    ["Ada Brine", "PERSON", "Ada Brine designed the lighthouse.", "A. B.", "Beacon Ada"],
+    ["Kestrel lighthouse", "PLACE", "The lighthouse was designed in 1871."],
+]
+RELATIONS = [["Ada Brine", "designed", "Kestrel lighthouse", "She designed it.", 9]]
+CLAIMS = [["Ada Brine", "Kestrel lighthouse", "DESIGN", "TRUE", "1871", "", "She designed it."]]
+ARRAYS = {"n": 1, "entities": ENTITIES, "relations": RELATIONS, "claims": CLAIMS}
+OBJECTS = {
+    "n": 1,
+    "entities": [
+        {"name": name, "type": kind, "description": said, "aliases": others}
+        for name, kind, said, *others in ENTITIES
+    ],
+    "relations": [
+        dict(zip(("source", "predicate", "target", "description", "strength"), one, strict=True))
+        for one in RELATIONS
+    ],
+    "claims": [
+        dict(zip(("subject", "object", "type", "status", "start", "end", "text"), one, strict=True))
+        for one in CLAIMS
+    ],
+}
+NESTED = {**ARRAYS, "entities": [[*one[:3], one[3:]] for one in ENTITIES]}
+JOINED = {
+    **OBJECTS,
+    "entities": [
+        {"name": one[0], "type": one[1], "description": one[2], "aliases": "; ".join(one[3:])}
+        for one in ENTITIES
+    ],
+}
+
+
+@pytest.mark.parametrize("form", [OBJECTS, NESTED, JOINED], ids=["objects", "nested", "joined"])
+def test_arrays_and_objects_say_the_same(form: Mapping[str, object]) -> None:
+    expected = parse_reply(json.dumps({"chunks": [ARRAYS]}), ONE).said["a"]
+    assert parse_reply(json.dumps({"chunks": [form]}), ONE).said["a"] == expected
+    assert expected.entities[0].aliases == ("A. B.", "Beacon Ada")
+    assert (expected.relations[0].target, expected.relations[0].strength) == (
+        "Kestrel lighthouse",
+        "9",
+    )
+    assert (expected.claims[0].type, expected.claims[0].start) == ("DESIGN", "1871")
+
+
+def test_arrays_take_a_third_less_than_objects() -> None:
+    arrays, objects = (
+        len(json.dumps({k: form[k] for k in ("entities", "relations", "claims")}))
+        for form in (ARRAYS, OBJECTS)
+    )
+    assert arrays < 0.72 * objects
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (["Ada Brine", "Kestrel", "designed"], ("Kestrel", "designed", "", "")),
+        (["Ada Brine", "designed", "Kestrel"], ("Kestrel", "designed", "", "")),
+        (["Ada Brine", "designed", "Kestrel", 7], ("Kestrel", "designed", "", "7")),
+        (
+            ["Ada Brine", "designed", "Kestrel", "It shone."],
+            ("Kestrel", "designed", "It shone.", ""),
+        ),
+    ],
+)
+def test_a_relation_as_an_array_may_lack_its_end_or_turn_its_middle(
+    record: list[object], expected: tuple[str, ...]
+) -> None:
+    reply = {"n": 1, "entities": [["Ada Brine"], ["Kestrel"]], "relations": [record]}
+    (found,) = parse_reply(json.dumps({"chunks": [reply]}), ONE).said["a"].relations
+    assert (found.target, found.predicate, found.description, found.strength) == expected
+
+
+def test_of_arrays_that_were_cut_off_the_whole_chunks_are_kept() -> None:
+    reply = json.dumps({"chunks": [ARRAYS, {"n": 2, "entities": [["Tom Reed", "PERSON", "He"]]}]})
+    parsed = parse_reply(reply[: reply.index('"He"')], PACK)
+    assert set(parsed.said) == {"a"}
+    assert parsed.unusable == {"b": CUT_OFF}
+
+
 @pytest.mark.parametrize(
     "reply",
     [
