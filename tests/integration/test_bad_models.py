@@ -345,7 +345,9 @@ def test_no_more_than_the_budget_is_spent_however_often_calls_fail(
     def answer(request: Request) -> Reply | str:
         times[request.question] += 1  # not the number of the request: calls run side by side
         digest = hashlib.sha256(f"{times[request.question]} {request.question}".encode()).digest()
-        return truncated(request) if digest[0] < 80 else read_like_a_model(request)
+        # A text that is cut off twice is read in halves, which are described in other words.
+        is_first = "could not be used" not in request.question
+        return truncated(request) if is_first and digest[0] < 80 else read_like_a_model(request)
 
     openai_server.answer_with(answer)
     with opened(concurrency=concurrency, budget={"max_tokens": limit}) as engine:

@@ -67,7 +67,7 @@ def verbose(request: Request, *, words: Callable[[str], int]) -> Reply:
     texts = texts_in(request.question)
     for chunk in said["chunks"]:
         for entity in chunk["entities"]:
-            entity["description"] += " indeed" * words(texts[chunk["n"]])
+            entity[2] += " indeed" * words(texts[chunk["n"]])
     return cut(json.dumps(said), request)
 
 
