@@ -71,6 +71,65 @@ def test_what_the_model_reads_is_the_graph_and_is_anchored(opened) -> None:
     assert row.calls == len(LINES)
 
 
+TALES = {
+    "carol": "Scrooge's nephew, called Fred, asked Scrooge home. Marley's Ghost warned Scrooge.",
+    "popes": "Marozia's husband fled. Marozia was imprisoned in 932.",
+    "station": "林若溪（Lin Ruoxi）任站长。林若溪写信给Maeve Tolland。",
+    "letters": "Lin Ruoxi wrote to Maeve Tolland.",
+}
+NAMED: dict[str, list[list[str]]] = {
+    "Scrooge's nephew": [["Scrooge"], ["Scrooge's nephew", "Fred"], ["Marley's Ghost", "Marley"]],
+    "Marozia": [["Marozia", "Marozia's husband"], ["Marozia's husband"]],
+    "林若溪": [["林若溪", "Lin Ruoxi"], ["Maeve Tolland"]],
+    "Lin Ruoxi": [["Lin Ruoxi"], ["Maeve Tolland"]],
+}
+"""First words of a text → its persons, each with further names as a model gives them."""
+
+
+def _with_other_names(request: Any) -> str:
+    if "<<<texts " not in request.question:
+        return read_like_a_model(request)
+    chunks = [
+        {
+            "n": number,
+            "entities": [[name, "PERSON", f"{name}.", *others] for name, *others in found],
+            "relations": [],
+            "claims": [],
+        }
+        for number, text in texts_in(request.question).items()
+        for found in [next(some for begin, some in NAMED.items() if text.startswith(begin))]
+    ]
+    return json.dumps({"chunks": chunks})
+
+
+def test_other_names_join_in_both_scripts_and_owners_stay_apart(
+    opened, openai_server: OpenAIServer
+) -> None:
+    engine = opened()
+    openai_server.answer_with(_with_other_names)
+    for name, text in TALES.items():
+        engine.add_text(text, document_id=name)
+    found = {frozenset(entity.keys) for entity in engine.graph_index.entities()}
+    assert {
+        frozenset({"scrooge nephew", "fred"}),
+        frozenset({"scrooge"}),
+        frozenset({"marley ghost"}),
+        frozenset({"marozia"}),
+        frozenset({"marozia husband"}),
+        frozenset({"林若溪", "lin ruoxi"}),
+    } <= found
+    station = engine.graph.entity("Lin Ruoxi")
+    assert {station.name, *station.aliases} == {"林若溪", "Lin Ruoxi"}
+
+
+def test_a_chunk_is_sent_with_its_document_and_section(opened, openai_server: OpenAIServer) -> None:
+    engine = opened()
+    text = f"# The quay\n\n## Keepers\n\n{LINES[0]}"
+    engine.add_text(text, document_id="quay.md", title="Harbour book")
+    (asked,) = [one.question for one in openai_server.requests if "<<<texts " in one.question]
+    assert " | Harbour book" in asked
+
+
 def test_unchanged_documents_cost_nothing_and_a_changed_one_its_own_chunk(opened) -> None:
     engine = opened()
     _fill(engine)

@@ -164,8 +164,9 @@ def _fields(record: Mapping[object, object]) -> dict[str, object]:
 
 
 def _entity(record: object) -> RawEntity | None:
+    others: object = ()
     if isinstance(record, str):
-        name, kind, description, others = record, "", "", ()
+        name, kind, description = record, "", ""
     elif isinstance(record, list):
         name, kind, description, *_ = (*map(_text, record), "", "", "")
         others = record[3:]
