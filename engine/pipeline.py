@@ -124,7 +124,7 @@ def as_list(sources: T | Sequence[T]) -> list[T]:
     for each in listed:
         if not isinstance(each, str | Path) and not hasattr(each, "id_"):
             raise SourceError(
-                f"source is no text: {type(each).__name__}; give a path, an address or a document"
+                f"source is not text: {type(each).__name__}; give a path, an address or a document"
             )
     return listed
 

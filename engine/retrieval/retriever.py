@@ -726,7 +726,7 @@ def _check_top_k(top_k: object) -> None:
     if top_k is None:
         return
     if not isinstance(top_k, int):
-        raise QuestionError(f"top_k is no whole number: {top_k!r}; give 1 or more")
+        raise QuestionError(f"top_k is not a whole number: {top_k!r}; give 1 or more")
     if top_k < 1:
         raise QuestionError(f"top_k: {top_k} is too small; give 1 or more")
 

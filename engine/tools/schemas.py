@@ -85,7 +85,7 @@ class Arguments(BaseModel):
 _LIMITS = {"maxLength", "minLength", "maxItems", "minimum", "maximum", "maxProperties"}
 _UNTOLD = frozenset({"title", "propertyNames", *_LIMITS})
 """Schema keywords that a model can do without; the limits are checked nevertheless."""
-_EMPTY = ("", [], {}, None)
+_EMPTY: tuple[object, ...] = ("", [], {}, None)
 
 
 def _compact(schema: Any) -> Any:
@@ -194,7 +194,7 @@ class StatsArguments(Arguments):
     """Arguments of `stats`: none."""
 
 
-_METADATA = Field(
+_METADATA: Any = Field(
     default_factory=dict,
     max_length=MOST_METADATA,
     description="For filters, such as tags (a list) or date (ISO 8601).",

@@ -27,8 +27,9 @@ from .class_nouns import CLASS_TYPES, han_type_of, type_of_phrase
 
 _STOPS = r"(?:of|in|by|that|which|who|and|at|for|from|on|with|to)"
 _ENDS_PHRASE = (
-    r"(?=[ ](?:of|in|by|that|which|who|whose|and|or|at|for|from|on|off|with|to|known|based|located"
-    r"|directed|written|born|near|where|running)\b|[,.;:)\n]|$)"
+    r"(?=[ ](?:of|in|by|that|which|who|whose|and|or|at|for|from|on|off|with|to|about|as|between"
+    r"|during|under|since|born|known|written|near|where|set|made|held|found|sung"
+    r"|(?!red\b)[a-z]{2,}(?:ed|ing))\b|[,.;:)\n]|$)"
 )
 _NOUN_PHRASE = rf"(?P<noun>(?:(?!{_STOPS}\b)[\w'’-]+[ ]){{0,7}}?[a-z][a-z-]+){_ENDS_PHRASE}"
 _ASIDE = r"(?:\**\s*\([^()]{0,160}\)|,\s[^,.;]{1,60},(?=\s(?:is|was)\b))?[\"”’*_]*"

@@ -26,7 +26,7 @@ charter agreement convention act guidelines policy license licence manual guide 
 suite bible gospel song ballad handbook protocol hymn
 """
 _BEINGS = frozenset({"ghost", "spirit", "phantom", "spectre", "angel", "devil", "demon", "goblin"})
-"""Who acts in tales like a person, with an article."""
+"""Beings that act in tales like persons, with an article."""
 _HEADS = (
     dict.fromkeys(_SURNAME_LIKE.split(), "PLACE")
     | dict.fromkeys(_WORKS_BY_NAME.split(), "WORK")
@@ -145,7 +145,7 @@ king queen prince princess duke duchess earl baron baroness emperor empress coun
 landgrave sultan bishop archbishop
 """
 _RULERS = frozenset(_RULING.split())
-"""Who is named after the place that they rule."""
+"""Titles that have the name of a place behind "of"."""
 
 
 def title_type(title: str) -> str:

@@ -168,14 +168,14 @@ def test_an_argument_of_a_wrong_type_is_refused_in_one_line(
 
 @pytest.mark.parametrize("wrong", ["3", 1.5])
 def test_a_number_of_passages_that_is_none_is_refused(filled: KnowledgeEngine, wrong: Any) -> None:
-    with pytest.raises(QuestionError, match=r"top_k is no whole number: .*; give 1 or more"):
+    with pytest.raises(QuestionError, match=r"top_k is not a whole number: .*; give 1 or more"):
         filled.retrieve(QUESTION, top_k=wrong)
-    with pytest.raises(QuestionError, match=r"top_k is no whole number: .*; give 1 or more"):
+    with pytest.raises(QuestionError, match=r"top_k is not a whole number: .*; give 1 or more"):
         filled.as_retriever(similarity_top_k=wrong)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, [3], b"docs"])
 def test_a_source_that_is_none_is_refused_in_one_line(filled: KnowledgeEngine, wrong: Any) -> None:
     for work in (filled.add, filled.sync):
-        with pytest.raises(SourceError, match=r"source is no text: .*; give a path"):
+        with pytest.raises(SourceError, match=r"source is not text: .*; give a path"):
             work(wrong)

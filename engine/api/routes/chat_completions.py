@@ -125,7 +125,7 @@ class ChatRequest(BaseModel):
 
     @property
     def limit(self) -> TextLimit:
-        """What the client allows of the text."""
+        """Limits that the client sets to the text."""
         given = [most for most in (self.max_tokens, self.max_completion_tokens) if most is not None]
         count = load_tokeniser().count
         return TextLimit(self.stops, max_tokens=min(given, default=None), count=count)

@@ -35,6 +35,7 @@ def cues(text: str, name: str) -> dict[str, float]:
         ("He sailed to Orrin Hope, a village in the north.", "Orrin Hope", "PLACE"),
         ("All of them went aboard the Silent Petrel at noon.", "Silent Petrel", "PRODUCT"),
         ("On that day Orrin Vale married her.", "Orrin Vale", "PERSON"),
+        ("Orrin Vale is a 2000 British dance drama film about a boy.", "Orrin Vale", "WORK"),
         ("The report was read. Author: Orrin Vale", "Orrin Vale", "PERSON"),
         ("昨天诗人李白来了。", "李白", "PERSON"),
         ("大家抵达白鹭湾以后休息。", "白鹭湾", "PLACE"),
