@@ -182,8 +182,8 @@ def _without_tail(text: str) -> int:
             end -= 1
         elif text[max(0, end - 2) : end] in {"'s", "’s"}:
             end -= 2
-        elif text[:end].endswith((" and", " or", " of")):
-            end -= 3
+        elif text[:end].endswith((" and", " or", " of", " de", " du", " von", " van")):
+            end = text.rindex(" ", 0, end)
         else:
             break
     return end

@@ -33,7 +33,7 @@ _HEADS = (
     | dict.fromkeys(("tool", "kernel", "toolkit"), "PRODUCT")
     | dict.fromkeys(_BEINGS, "PERSON")
     | dict.fromkeys(("award", "awards", "prize", "trophy", "medal"), "EVENT")
-    | {word: kind for word, kind in CLASS_TYPES.items() if kind == "PRODUCT"}
+    | {word: kind for word, kind in CLASS_TYPES.items() if kind == "PRODUCT" and word != "library"}
 )
 """Last words of names that tell a type where nothing speaks against it."""
 

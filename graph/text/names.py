@@ -98,6 +98,8 @@ malaysian maltese mexican mongolian moroccan nepalese nigerian norwegian pakista
 persian peruvian polish portuguese prussian romanian russian saudi scottish serbian sicilian
 slovak slovene slovenian somali spanish sudanese swedish swiss syrian taiwanese tamil thai tibetan
 tunisian turkish ugandan ukrainian uruguayan venezuelan vietnamese welsh yemeni zambian zimbabwean
+arabic cantonese esperanto gaelic gujarati hebrew hindi kannada malayalam mandarin marathi punjabi
+sanskrit swahili telugu urdu yiddish
 """
 
 DEMONYMS = frozenset(_DEMONYMS.split())

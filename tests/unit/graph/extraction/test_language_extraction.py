@@ -414,7 +414,7 @@ def test_the_installed_spacy_is_the_one_that_identity_names(extractor: LanguageE
     "text",
     [
         "Good Heaven! cried the clerk.",
-        "They were Welsh and they spoke Ukrainian.",
+        "They were Welsh and they spoke Ukrainian and Malayalam.",
         "A package may need another, so install XYZ before you run Foo again.",
         "The number of that row is GL-PIL-02.",
         "Package A needs it.",

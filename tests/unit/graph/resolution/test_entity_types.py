@@ -196,6 +196,7 @@ def test_what_is_said_often_may_be_a_substance() -> None:
         ("orrin trophy", "EVENT"),
         ("christmas", "EVENT"),
         ("phantom", "PERSON"),
+        ("orrin library", ""),
         ("leader of the council", "PERSON"),
         ("town of vale", "PLACE"),
         ("orrin cable of vale", ""),
