@@ -280,6 +280,7 @@ class Components:
             gateway=client,
             embed=embed,
             tokeniser=self._tokeniser,
+            fills="top_k" not in settings.retrieve.model_fields_set,
         )
         self.follow_ups = QueryRewriter(
             settings.answer, count=count, retriever=retriever, client=client

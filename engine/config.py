@@ -308,7 +308,8 @@ class PackSettings(_Section):
     `merge` joins neighbouring chunks of a document. `compress` keeps only the sentences that
     matter: by words and meaning (`sentences`), or as the model says (`llm`, a call more); by words
     it loses the bridges of a chain (`tests/benchmarks/packing.py`), so it is off.
-    `long_context` looks for so many `passages` and packs all that the window holds, whatever
+    Where a model answers, at most so many `passages` are looked for to fill the budget, unless
+    `retrieve.top_k` is set; `long_context` packs all that the window holds, whatever
     `answer.budget_tokens` says.
     """
 
@@ -316,11 +317,14 @@ class PackSettings(_Section):
     merge: bool = True
     compress: Literal["none", "sentences", "llm"] = "none"
     long_context: bool = False
-    passages: int = Field(50, ge=1, le=500)
+    passages: int = Field(100, ge=1, le=500)
 
 
 class AnswerSettings(_Section):
     """Budgets and thresholds of what is said.
+
+    `budget_tokens` are those of the sources of one answer: by default a sixteenth of the model's
+    window, 6,000 at the least where a model answers, and 3,000 without one.
 
     Without a language model the `reader`, a cross-encoder on this machine, chooses the excerpt that
     answers (English); with `none`, or where its file is missing, rules do.
@@ -331,7 +335,7 @@ class AnswerSettings(_Section):
     follow-up is put into words of its own by a model where there is one (a call), else by rules.
     """
 
-    budget_tokens: int = Field(3_000, ge=100)
+    budget_tokens: int | None = Field(None, ge=100)
     history_tokens: int = Field(1_000, ge=0)
     follow_up_by_model: bool = True
     other_language: Literal["note", "again"] = "note"

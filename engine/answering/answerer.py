@@ -79,6 +79,12 @@ if TYPE_CHECKING:
 
 _FRAME_TOKENS = 48
 """The lines around sources, and what a chat template puts around two messages."""
+_EXTRACTED_TOKENS, _WRITTEN_TOKENS = 3_000, 6_000
+"""Default tokens of sources without a model, and the least where one answers."""
+_SHARE_OF_WINDOW = 1 / 16
+"""Default share of a model's window that sources take, where that is more."""
+_TOKENS_A_PASSAGE = 60
+"""Tokens of a short passage: a budget may hold one for each."""
 
 
 class ContextPacker:
@@ -92,6 +98,7 @@ class ContextPacker:
         gateway: the model that writes answers; without it sentences are extracted.
         embed: texts to unit vectors; None compares words alone.
         tokeniser: counts what fits.
+        fills: retrieve as many passages as a model's budget may hold; else the default number.
     """
 
     def __init__(
@@ -104,6 +111,7 @@ class ContextPacker:
         gateway: LLMClient | None,
         embed: Embed | None,
         tokeniser: Tokeniser,
+        fills: bool = True,
     ) -> None:
         self._library = library
         self._settings = settings
@@ -112,12 +120,28 @@ class ContextPacker:
         self.gateway = gateway
         self._embed = embed
         self._count = tokeniser.count
+        self._fills = fills
 
     @property
     def candidate_count(self) -> int | None:
         """The number of passages to retrieve; None for the default."""
-        is_long = self._packing.long_context and self.gateway is not None
-        return self._packing.passages if is_long else None
+        if self.gateway is None:
+            return None
+        if self._packing.long_context:
+            return self._packing.passages
+        if not self._fills:
+            return None
+        return max(1, min(self._cap_tokens // _TOKENS_A_PASSAGE, self._packing.passages))
+
+    @property
+    def _cap_tokens(self) -> int:
+        """Tokens of the sources of one answer, whatever a window has left."""
+        given, gateway = self._settings.budget_tokens, self.gateway
+        if given is not None:
+            return given
+        if gateway is None:
+            return _EXTRACTED_TOKENS
+        return max(_WRITTEN_TOKENS, int(_SHARE_OF_WINDOW * gateway.context_window))
 
     def pack(
         self,
@@ -135,9 +159,7 @@ class ContextPacker:
         """
         gateway = self.gateway
         if gateway is None:
-            packed = pack_context(
-                passages, budget_tokens=self._settings.budget_tokens, count=self._count
-            )
+            packed = pack_context(passages, budget_tokens=self._cap_tokens, count=self._count)
         else:
             packed = pack_context(
                 passages,
@@ -170,7 +192,7 @@ class ContextPacker:
             instruction_tokens=count(prompt_text("answering/answer", language)) + _FRAME_TOKENS,
             question_tokens=count(question),
             history_tokens=count(earlier) + _FRAME_TOKENS if earlier else 0,
-            cap_tokens=None if self._packing.long_context else self._settings.budget_tokens,
+            cap_tokens=None if self._packing.long_context else self._cap_tokens,
         )
 
     def _compressed(

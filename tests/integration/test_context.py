@@ -71,7 +71,7 @@ def test_a_context_keeps_within_the_window_whatever_the_budget_says(shown, opena
 
 def test_long_context_looks_for_more_and_fills_the_window(shown, openai_server) -> None:
     openai_server.answer_with(lambda request: Reply("Barrel 3. [1]"))
-    usual, _, _ = shown({"context_window_tokens": 30_000})
+    usual, _, _ = shown({"context_window_tokens": 30_000}, retrieve={"top_k": 10})
     long, _, user = shown({"context_window_tokens": 30_000}, pack={"long_context": True})
     count = load_tokeniser().count
 
@@ -80,6 +80,22 @@ def test_long_context_looks_for_more_and_fills_the_window(shown, openai_server) 
 
     assert read(long) > 2 * read(usual)
     assert count(user) > 3_000
+
+
+@pytest.mark.parametrize(
+    ("window", "given", "least", "most"),
+    [(16_000, {}, 4_000, 6_000), (128_000, {}, 5_000, 8_000), (16_000, {"top_k": 5}, 100, 600)],
+)
+def test_the_budget_follows_the_window_and_is_filled_unless_a_number_is_set(
+    shown, openai_server, window: int, given: dict[str, int], least: int, most: int
+) -> None:
+    openai_server.answer_with(lambda request: Reply("Barrel 3. [1]"))
+    answer, _, _ = shown(
+        {"context_window_tokens": window}, **({"retrieve": given} if given else {})
+    )
+    (step,) = [step for step in answer.trace if step.stage == "pack"]
+
+    assert least <= step.figures["tokens"] <= most
 
 
 def test_neighbours_are_shown_as_one_passage_with_title_and_date(shown, openai_server) -> None:
@@ -103,8 +119,9 @@ def test_the_order_moves_passages_and_marks_follow(shown, openai_server, order: 
         return f"{re.search('The oil of barrel [0-9]+ came from Stannow', shown_second)[0]} [2]."
 
     openai_server.answer_with(second)
-    by_rank, _, _ = shown(pack={"merge": False})
-    moved, _, _ = shown(pack={"merge": False, "order": order})
+    few = {"top_k": 10}
+    by_rank, _, _ = shown(retrieve=few, pack={"merge": False})
+    moved, _, _ = shown(retrieve=few, pack={"merge": False, "order": order})
 
     assert {one.chunk_id for one in moved.passages} == {one.chunk_id for one in by_rank.passages}
     (cited,) = moved.citations
