@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
@@ -146,14 +147,22 @@ def _table(heads: tuple[str, str, str], rows: list[tuple[str, str, str]]) -> str
         return ""
     head = "".join(f'<th scope="col">{each}</th>' for each in heads)
     body = "\n".join(
-        f"<tr><td><code>{escape(name)}</code></td><td>{kind}</td><td>{escape(note)}</td></tr>"
+        f"<tr><td><code>{escape(name)}</code></td><td>{kind}</td><td>{_prose(note)}</td></tr>"
         for name, kind, note in rows
     )
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
 def _paragraphs(text: str) -> str:
-    return "\n".join(f"<p>{escape(each)}</p>" for each in text.strip().split("\n\n") if each)
+    return "\n".join(f"<p>{_prose(each)}</p>" for each in text.strip().split("\n\n") if each)
+
+
+def _prose(text: str) -> str:
+    """Return a text as HTML, what stands between backticks as code."""
+    return _CODE.sub(r"<code>\1</code>", escape(text))
+
+
+_CODE = re.compile(r"`([^`\n]+)`")
 
 
 def _anchor(name: str) -> str:

@@ -39,6 +39,7 @@ NOT_RUN = {
     ("README.md", "installs packages"),
     ("docs/content/guides/agents.md", "speaks the Model Context Protocol with its client"),
     ("docs/content/guides/deployment.md", "listens on every interface"),
+    ("docs/content/guides/deployment.md", "needs a container engine"),
     ("docs/content/guides/formats.md", "needs the internet"),
 }
 FIRST = "loregraph add data/corpus"
