@@ -351,7 +351,7 @@ _STANDS_IN = re.compile(
 )
 """Words that stand for whatever is meant: "foo", "XYZ-3.8", "NNN"; single letters."""
 _FILE = re.compile(
-    r"[A-Za-z]_[A-Za-z]|\w\.(?:gz|tar|zip|deb|rpm|iso|txt|html?|conf|cfg|ini|py|sh|exe|xml|json|ya?ml"
+    r"^\S*[A-Za-z]_[A-Za-z]\S*$|\w\.(?:gz|tar|zip|deb|rpm|iso|txt|html?|conf|cfg|ini|py|sh|exe|xml|json|ya?ml"
     r"|csv|pdf|png|jpe?g|docx?|xlsx?)$",
     re.IGNORECASE,
 )
@@ -359,8 +359,8 @@ _FILE = re.compile(
 _READING = re.compile(r".* \d+ ?(?:hpa|mbar|km|m|cm|mm|kg|g|t|kn|knots|kw|mw|hz|mhz|ghz|kb|mb|gb)")
 _STRETCHED = re.compile(r".*(\w)(?:-\1){2}.*")
 _CODE = re.compile(r"[a-z]+(?:-[a-z]+)+-\d+|[a-z]+-\d\w*(?:-\w+)+")
-_ANY_OF_KIND = re.compile(r"(?:package|program|file|user|host|person|step|option) [a-z]")
 """Numbers of rows and of files: "gl-pil-02", "tn-2024-02"."""
+_ANY_OF_KIND = re.compile(r"(?:package|program|file|user|host|person|step|option) [a-z]")
 
 
 def is_name(surface: str, key: str) -> bool:
