@@ -6,7 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
-_WORD = re.compile(r"\s*(?:[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\s\u3040-\ud7af]+|\S)|\s+")
+from graph.text.cjk import HAN
+
+_ALONE = rf"{HAN}\u3040-\u30ff\uac00-\ud7af"
+"""Characters that are words by themselves: Chinese, Japanese, Korean."""
+_WORD = re.compile(rf"\s*(?:[{_ALONE}]|[^\s{_ALONE}]+|\S)|\s+")
 
 
 class TextLimit:
