@@ -10,11 +10,12 @@ import logging
 import os
 import re
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from functools import partial, wraps
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
+from .arguments import accepts_query, checks_types
 from .cache import build_answer_cache
 from .components import Components
 from .concurrency import astream_from_thread, run_in_thread, stream_from_thread
@@ -38,7 +39,7 @@ from .providers.llm_clients import (
     with_placeholder_keys,
     without_reranker,
 )
-from .query import TWO_QUESTIONS, QueryPipeline, validate_effort, validate_question
+from .query import QueryPipeline, validate_effort, validate_question
 from .retrieval.retriever import LocalRetriever
 from .storage.documents import (
     DocumentStore,
@@ -77,27 +78,6 @@ if TYPE_CHECKING:
 
     from .answering.corrective import WebSearch
     from .storage.schema import Filters, Namespaces
-
-
-P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def accepts_query(method: Callable[P, T]) -> Callable[P, T]:
-    """Let a method that takes `question` accept it as `query=`, too.
-
-    The question has one name in Python, REST, MCP and the command line; `query` is LlamaIndex's.
-    """
-
-    @wraps(method)
-    def asked(*args: P.args, **kwargs: P.kwargs) -> T:
-        if "query" in kwargs:
-            if len(args) > 1 or "question" in kwargs:
-                raise QuestionError(TWO_QUESTIONS)
-            kwargs["question"] = kwargs.pop("query")
-        return method(*args, **kwargs)
-
-    return asked
 
 
 _log = logging.getLogger("loregraph")
@@ -325,6 +305,7 @@ class KnowledgeEngine:
         )
         return self._pipeline.add(as_list(sources), choice=choice, progress=progress or no_progress)
 
+    @checks_types
     def add_text(
         self,
         text: str,
@@ -436,6 +417,7 @@ class KnowledgeEngine:
         """
         return self._pipeline.reembed(progress=progress or no_progress)
 
+    @checks_types
     def remove(
         self,
         document_ids: str | Sequence[str],
@@ -452,6 +434,7 @@ class KnowledgeEngine:
             [qualified_id(namespace, name) for name in wanted], progress=progress or no_progress
         )
 
+    @checks_types
     def describe(
         self,
         document_id: str,
@@ -630,6 +613,7 @@ class KnowledgeEngine:
         """The documents page by page, one by one, and windows of their text."""
         return DocumentStore(self._library)
 
+    @checks_types
     def document_text(self, document_id: str) -> str:
         """Return the stored text that citation offsets refer to."""
         return self._library.document_text(document_id)
@@ -673,6 +657,7 @@ class KnowledgeEngine:
         """
         return repair_library(self._indexer, self._spaces)
 
+    @checks_types
     def export_graph(
         self,
         target: str | Path,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from .arguments import checks_types
 from .ingest.document import sanitise_text
 from .storage.graph_api import (
     NamedEntity,
@@ -88,12 +89,14 @@ class EntityEditor:
         self._library = library
         self._derive = derive
 
+    @checks_types
     def list(self, query: str = "", *, limit: int = 50) -> list[EntityRow]:
         """Entities one of whose names contains the query, the most mentioned first."""
         with graph_errors(), self._library.read() as connection:
             found = find_entities(connection, sanitise_text(query), limit=limit)
             return [_row(each) for each in found]
 
+    @checks_types
     def merge(self, names: Sequence[str], *, dry_run: bool = False) -> CurationChange:
         """Merge the entities of these names; the first name's entity gives the label.
 
@@ -105,14 +108,17 @@ class EntityEditor:
         """
         return self._decide("merge", names, dry_run=dry_run)
 
+    @checks_types
     def split(self, names: Sequence[str], *, dry_run: bool = False) -> CurationChange:
         """Split these names off their entity; no rule merges them again. Raises as `merge`."""
         return self._decide("split", names, dry_run=dry_run)
 
+    @checks_types
     def rename(self, name: str, new_name: str, *, dry_run: bool = False) -> CurationChange:
         """Rename the entity of this name; raises as `merge`."""
         return self._decide("rename", [name], value=new_name, dry_run=dry_run)
 
+    @checks_types
     def retype(self, name: str, new_type: str, *, dry_run: bool = False) -> CurationChange:
         """Change the entity type of this name; raises as `merge` and for an empty type."""
         return self._decide("retype", [name], value=new_type, dry_run=dry_run)
@@ -122,6 +128,7 @@ class EntityEditor:
         with graph_errors(), self._library.read() as connection:
             return tuple(_decision(each) for each in standing_decisions(connection))
 
+    @checks_types
     def undo(self, number: int, *, dry_run: bool = False) -> CurationChange:
         """Take a decision back; what rules and the other decisions say holds again.
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
+from .arguments import checks_types
 from .errors import QuestionError, SettingsError, SourceError
 from .storage.graph_api import (
     OCCURS_WITH,
@@ -78,6 +79,7 @@ class GraphExplorer:
         self._catch_up = ensure_current
         self._language = language
 
+    @checks_types
     def in_language(self, language: str) -> GraphExplorer:
         """Return the same graph for a reader of a language ("en", "zh"), for names."""
         return GraphExplorer(
@@ -87,6 +89,7 @@ class GraphExplorer:
             language=language,
         )
 
+    @checks_types
     def entities(
         self,
         query: str = "",
@@ -110,6 +113,7 @@ class GraphExplorer:
         with self._looking(filters, namespace) as look:
             return look.explorer.entities(query, type=type, limit=limit, offset=offset, after=after)
 
+    @checks_types
     def entity(
         self,
         name: str,
@@ -141,6 +145,7 @@ class GraphExplorer:
                 limit=limit,
             )
 
+    @checks_types
     def neighbourhood(
         self,
         name: str,
@@ -176,6 +181,7 @@ class GraphExplorer:
                 community_of=community_of,
             )
 
+    @checks_types
     def paths(
         self,
         a: str,
@@ -197,6 +203,7 @@ class GraphExplorer:
                 a, b, max_hops=_checked_hops(max_hops), limit=limit, evidences=evidences
             )
 
+    @checks_types
     def communities(
         self,
         level: int | None = None,
@@ -215,6 +222,7 @@ class GraphExplorer:
         with self._looking(filters, namespace) as look:
             return look.communities.page(level=level, limit=limit, offset=offset, after=after)
 
+    @checks_types
     def community(
         self,
         community_id: str,

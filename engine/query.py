@@ -43,7 +43,6 @@ from .storage.schema import DocumentFilter
 from .types import Answer, Passage, TraceStep, Turn
 
 MAX_QUESTION_CHARACTERS = 4_000
-TWO_QUESTIONS = "two questions: `question` and `query` are the same argument; give one"
 _log = logging.getLogger("loregraph")
 
 

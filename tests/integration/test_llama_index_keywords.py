@@ -141,7 +141,7 @@ def test_an_answer_is_read_as_text_and_shown_short(filled: KnowledgeEngine) -> N
 def test_a_question_that_is_no_text_is_refused_in_one_line(
     filled: KnowledgeEngine, wrong: Any
 ) -> None:
-    with pytest.raises(QuestionError, match=r"question is not text: .*; give a string") as raised:
+    with pytest.raises(QuestionError, match=r"^ask: question is .*; give a text$") as raised:
         filled.ask(wrong)
     assert "\n" not in str(raised.value)
 
@@ -154,8 +154,8 @@ def test_a_question_that_is_no_text_is_refused_in_one_line(
         ({"history": 3}, "history holds no turns: int; give a list"),
         ({"filters": 3}, "filters: not text: int; give a text"),
         ({"namespace": [3]}, "namespace: not text: int; give a text"),
-        ({"mode": None}, "unknown mode: None; choose auto"),
-        ({"effort": 3}, "unknown effort: 3; choose low"),
+        ({"mode": None}, "ask: mode is None; give a text"),
+        ({"effort": 3}, "ask: effort is 3; give a text"),
     ],
 )
 def test_an_argument_of_a_wrong_type_is_refused_in_one_line(
@@ -168,10 +168,34 @@ def test_an_argument_of_a_wrong_type_is_refused_in_one_line(
 
 @pytest.mark.parametrize("wrong", ["3", 1.5])
 def test_a_number_of_passages_that_is_none_is_refused(filled: KnowledgeEngine, wrong: Any) -> None:
-    with pytest.raises(QuestionError, match=r"top_k is not a whole number: .*; give 1 or more"):
+    with pytest.raises(QuestionError, match=r"retrieve: top_k is .*; give a whole number"):
         filled.retrieve(QUESTION, top_k=wrong)
     with pytest.raises(QuestionError, match=r"top_k is not a whole number: .*; give 1 or more"):
         filled.as_retriever(similarity_top_k=wrong)
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "line"),
+    [
+        ("remove", [None], "remove: document_ids is None; give a text or a list of texts"),
+        ("remove", [[1]], r"remove: document_ids is \[1\]; give a text or a list of texts"),
+        ("export_graph", [None], "export_graph: target is None; give a text or a path"),
+        ("graph.entity", [None], "entity: name is None; give a text"),
+        ("graph.entities", [3], "entities: query is 3; give a text"),
+        ("graph.paths", ["Ada", None], "paths: b is None; give a text"),
+        ("graph.neighbourhood", [["Ada"]], r"neighbourhood: name is \['Ada'\]; give a text"),
+        ("entities.merge", ["Ada"], "merge: names is 'Ada'; give a list of texts"),
+        ("document_text", [7], "document_text: document_id is 7; give a text"),
+    ],
+)
+def test_methods_beside_questions_refuse_wrong_types_in_one_line(
+    filled: KnowledgeEngine, method: str, arguments: list[Any], line: str
+) -> None:
+    *owner, name = method.split(".")
+    called = getattr(getattr(filled, owner[0]) if owner else filled, name)
+    with pytest.raises(QuestionError, match=line) as raised:
+        called(*arguments)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("wrong", [None, 3, [3], b"docs"])
