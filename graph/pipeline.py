@@ -69,6 +69,8 @@ from .storage.schema import (
     written_reports,
 )
 
+_DERIVED = (members, reports, communities, relations, names, entities)
+
 LAYOUTS = "layouts"
 """Key of the state table: the digests, under the version of what is made of them."""
 
@@ -175,7 +177,8 @@ T = TypeVar("T")
 def derived_without_suspects(connection: Connection, derive: Callable[[], T]) -> T:
     """Return what `derive` returns, if need be without the facts of some documents.
 
-    Takes about log2(documents) attempts for each document at fault, none where nothing fails.
+    Nothing more is derived where nothing fails. The search derives halves of halves, in all
+    log2(documents) times the library at most, however many documents are at fault.
 
     Raises:
         Exception: what `derive` raised, where it does so without any document's facts, too, or
@@ -185,46 +188,84 @@ def derived_without_suspects(connection: Connection, derive: Callable[[], T]) ->
     if not isinstance(done, Fault):
         return done
     fault, blamed = done, list[str]()
-    suspects = list(connection.execute(select(chunks.c.document_id).distinct()).scalars())
-    suspects.sort()
+    query = select(chunks.c.document_id).distinct().order_by(chunks.c.document_id)
+    suspects = list(connection.execute(query).scalars())
     most = max(FEW, len(suspects) // 10)
     while isinstance(done, Fault):
-        count = 0
-        if len(blamed) < most:
-            count = _fewest(connection, derive, suspects=suspects, blamed=blamed)
-        if count == 0:
+        rest = [document_id for document_id in suspects if document_id not in blamed]
+        found = _at_fault(connection, derive, rest, left_out=blamed, most=most - len(blamed))
+        if not found:
             raise fault.error or RuntimeError(fault.reason)
-        blamed.append(suspects[count - 1])
-        suspects = suspects[: count - 1]
+        blamed += found
         done = _attempt(connection, derive, without=blamed, why=fault.reason)
     for document_id in blamed:
         fault.log(document_id)
     return done
 
 
-def _fewest(
+def _at_fault(
     connection: Connection,
     derive: Callable[[], object],
-    *,
     suspects: Sequence[str],
-    blamed: Sequence[str],
-) -> int:
-    """Return the smallest number of leading suspects without which nothing fails.
+    *,
+    left_out: Collection[str],
+    most: int,
+) -> list[str]:
+    """Return up to `most` suspects at fault; none where there are more, or no document is."""
+    if _fails(connection, derive, without=[*left_out, *suspects]):
+        return []
+    with connection.begin_nested() as savepoint:
+        _leave_out(connection, left_out, why="")
+        for table in _DERIVED:  # else each attempt would compare with the whole library's
+            connection.execute(delete(table))
+        found = _culprits(connection, derive, suspects, most=most)
+        savepoint.rollback()
+    return found if len(found) <= most else []
 
-    0 where none is enough.
+
+def _culprits(
+    connection: Connection, derive: Callable[[], object], suspects: Sequence[str], *, most: int
+) -> list[str]:
+    """Return those of the suspects that fail alone, else one of those that fail together.
+
+    The facts that are there are theirs, and deriving them fails. Ends above `most`.
     """
+    if len(suspects) == 1:
+        return list(suspects)
+    middle = len(suspects) // 2
+    halves = suspects[:middle], suspects[middle:]
+    found: list[str] = []
+    for half, other in (halves, halves[::-1]):
+        if len(found) > most:
+            break
+        with connection.begin_nested() as savepoint:
+            _leave_out(connection, other, why="")
+            if _fails(connection, derive, without=()):
+                found += _culprits(connection, derive, half, most=most - len(found))
+            savepoint.rollback()
+    return found or [_fewest(connection, derive, suspects=halves[0])]
 
-    def fails(count: int) -> bool:
-        left_out = [*blamed, *suspects[:count]]
-        return isinstance(_attempt(connection, derive, without=left_out, keep=False), Fault)
 
-    if not suspects or fails(len(suspects)):
-        return 0
+def _fewest(
+    connection: Connection, derive: Callable[[], object], *, suspects: Sequence[str]
+) -> str:
+    """Return the last of the fewest leading suspects without which nothing fails."""
     low, high = 0, len(suspects)  # it fails without the first `low`, not without the first `high`
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if fails(middle) else (low, middle)
-    return high
+        fails = _fails(connection, derive, without=suspects[:middle])
+        low, high = (middle, high) if fails else (low, middle)
+    return suspects[high - 1]
+
+
+def _fails(
+    connection: Connection, derive: Callable[[], object], *, without: Collection[str]
+) -> bool:
+    """Check whether deriving fails; what a failure held is freed, since nothing else collects."""
+    fails = isinstance(_attempt(connection, derive, without=without, keep=False), Fault)
+    if fails:
+        gc.collect()
+    return fails
 
 
 def _attempt(

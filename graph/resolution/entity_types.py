@@ -75,8 +75,9 @@ def decide_types(
     for kind, weight in cues.items():
         if kind not in _NO_TYPES:
             scores[kind] += weight
-    if cues.get("PERSON", 0.0) < cues.get(DETERMINED, 0.0) and head != "PERSON":
-        scores["PERSON"] -= min(_WITH_ARTICLE * cues[DETERMINED], _MOST_AGAINST)
+    with_article = cues.get(DETERMINED, 0.0)
+    if with_article > max(0.0, cues.get("PERSON", 0.0)) and head != "PERSON":
+        scores["PERSON"] -= min(_WITH_ARTICLE * with_article, _MOST_AGAINST)
     if head:
         is_doubtful = is_surname_like and not scores["PLACE"]
         scores[head] += min(_HEAD, scores["PERSON"]) if is_doubtful else _HEAD

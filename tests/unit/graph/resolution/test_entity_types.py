@@ -66,6 +66,10 @@ def test_a_definition_outweighs_what_a_tagger_takes_a_name_for() -> None:
     assert decide_types(Counter(PERSON=16), {"PLACE": 4.0}) == Counter(NAME=16)
 
 
+def test_what_speaks_against_a_person_needs_no_article_beside_it() -> None:
+    assert decide_types(Counter(PLACE=3), {"PERSON": -2.0}) == Counter(PLACE=3)
+
+
 def test_without_a_clear_winner_a_name_has_no_type() -> None:
     assert decide_types(Counter(PERSON=2, PLACE=2), {}) == Counter(NAME=4)
 
