@@ -225,7 +225,8 @@ class GraphSettings(_Section):
     are those whose ends no single sentence names. A model that reads can also judge, in each run,
     up to `judged_pairs` of names that look alike, and with `summarise` say in short of what more is
     said than fits. Reports are `extractive`, or a model writes them: all of them as documents come
-    (`eager`), or each when a question first needs it (`lazy`). `anchored` communities take in what
+    (`eager`), or each when a question first needs it (`lazy`; for one question prompts of at most
+    `report_budget_tokens`, the weightiest communities first). `anchored` communities take in what
     is new and stay until a share `drift` of the graph has moved: the order in which documents came
     then shows, which it does not with `exact` ones.
     """
@@ -246,6 +247,7 @@ class GraphSettings(_Section):
     summarise: bool = False
     reports: Literal["extractive", "eager", "lazy"] = "lazy"
     report_min_entities: int = Field(4, ge=1)
+    report_budget_tokens: int = Field(24_000, ge=0)
     communities: Literal["exact", "anchored"] = "exact"
     drift: float = Field(0.1, ge=0, le=1)
     max_community_size: int = Field(20, ge=2)
@@ -378,8 +380,8 @@ class OverviewSettings(_Section):
     """Global answers: selection of reports and effort.
 
     `fixed`: the reports of one level; `dynamic`: those rated relevant from the root down; `lazy`:
-    chunks tested community by community, no report needed; `drift`: the best reports, then
-    searches for what they leave open.
+    whole passages, and reports of one level where a question names no subject; `drift`: the best
+    reports, then searches for what they leave open.
     """
 
     selection: Literal["fixed", "dynamic", "lazy", "drift"] = "lazy"

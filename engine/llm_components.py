@@ -110,7 +110,11 @@ def build_report_writer(
     if settings.reports == "extractive" or client is None:
         return None
     return ReportWriter(
-        library, client=client, min_entities=settings.report_min_entities, count=count
+        library,
+        client=client,
+        min_entities=settings.report_min_entities,
+        budget_tokens=settings.report_budget_tokens,
+        count=count,
     )
 
 

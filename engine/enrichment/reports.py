@@ -18,18 +18,23 @@ from ..events import Progress, no_progress
 from ..llm.client import LLMClient
 from ..llm.retry import CircuitBreaker
 from ..storage.graph_api import (
+    Evidence,
     Report,
+    ReportBasis,
     ReportMaterial,
     ReportQueue,
+    ReportQuote,
     WrittenReport,
+    evidences_of,
     put_written,
+    read_chunks,
     read_reports,
     read_written,
     report_material,
     report_prompt,
     unwritten_among,
 )
-from ..storage.library import Library
+from ..storage.library import Library, day_of
 from .unanswered import Unanswered, is_final
 
 STAGE = "reports"
@@ -37,11 +42,11 @@ STAGE = "reports"
 
 _LOGGER = logging.getLogger("loregraph")
 
-REPORT_TOKENS = 900
+REPORT_TOKENS = 1_800
 """Maximum tokens shown of one community."""
 
 CALL_TOKENS = 3_600
-CALL_REPORTS = 6
+CALL_REPORTS = 4
 """Maximum tokens shown in one call, over communities."""
 
 
@@ -72,23 +77,40 @@ class ReportWriter:
         library: where they are kept.
         client: the model, whose name signs its reports.
         min_entities: smaller communities keep their extractive reports.
+        budget_tokens: prompt tokens at most for reports that one question has written first.
         count: tokens of a text.
     """
 
     def __init__(
-        self, library: Library, *, client: LLMClient, min_entities: int, count: TokenCount
+        self,
+        library: Library,
+        *,
+        client: LLMClient,
+        min_entities: int,
+        budget_tokens: int,
+        count: TokenCount,
     ) -> None:
         self._library = library
         self._client = client
         self._min_entities = min_entities
+        self._budget_tokens = budget_tokens
         self._count = count
         self._unanswered = Unanswered(library, stage=STAGE, asker=client.identity)
 
     def for_library(self, library: Library) -> ReportWriter:
         """Return the same writer for another library, as for the sample of an estimate."""
         return ReportWriter(
-            library, client=self._client, min_entities=self._min_entities, count=self._count
+            library,
+            client=self._client,
+            min_entities=self._min_entities,
+            budget_tokens=self._budget_tokens,
+            count=self._count,
         )
+
+    @property
+    def at_once(self) -> int:
+        """Reports that one question has written first at most."""
+        return self._budget_tokens // REPORT_TOKENS
 
     def planned(self) -> list[list[ReportMaterial]]:
         """Return the material of each call if all reports were written now."""
@@ -157,12 +179,14 @@ class ReportWriter:
         self._unanswered.keep(by_print, asked=missing)
 
     def now(self, community_ids: Sequence[str]) -> dict[str, Report]:
-        """Return the reports of these communities, written first where missing.
+        """Return the reports of these communities, best first; missing ones are written first.
 
-        What cannot be written, or not while another process writes to the library, is extractive.
+        As many are as the budget of a question holds. What is beyond it, what cannot be written, or
+        not while another process writes to the library, is extractive.
         """
         with self._library.read() as connection:
             missing = unwritten_among(connection, community_ids, min_entities=self._min_entities)
+        missing = [key for key in community_ids if key in set(missing)][: self.at_once]
         if missing:
             try:
                 written = self.write(missing, progress=no_progress)
@@ -198,12 +222,30 @@ class ReportWriter:
             yield pack
 
     def _material(self, desk: ReportQueue, community_id: str, before: int) -> ReportMaterial:
+        basis = desk.basis(community_id)
         return report_material(
-            desk.basis(community_id),
+            basis,
+            quotes=self._quotes(basis),
             budget_tokens=REPORT_TOKENS,
             count=self._count,
             first=before + 1,
         )
+
+    def _quotes(self, basis: ReportBasis) -> dict[Evidence, ReportQuote]:
+        """Return the sentences that a report may rest on, with their document's title and date."""
+        wanted = evidences_of(basis)
+        with self._library.read() as connection:
+            held = read_chunks(connection, sorted({place.chunk_id for place in wanted}))
+            known = self._library.document_metadata(connection)
+        return {
+            place: ReportQuote(
+                text=held[place.chunk_id].text[place.start : place.end],
+                title=held[place.chunk_id].title,
+                date=day_of(known.get(held[place.chunk_id].document_id, {})),
+            )
+            for place in wanted
+            if place.chunk_id in held
+        }
 
     def _keep(self, desk: ReportQueue, result: _Result, done: ReportRun) -> None:
         by_print = {desk.fingerprint(key): report for key, report in result.found.items()}

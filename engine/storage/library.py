@@ -294,6 +294,11 @@ class WindowVector:
     vector: NDArray[np.float32]
 
 
+def day_of(metadata: Mapping[str, object]) -> str:
+    """Return the day of a document's date, ISO 8601; "" where it has none."""
+    return str(metadata.get("date") or "")[:10]
+
+
 class Library:
     """Open library.
 

@@ -35,7 +35,10 @@ MAX_FINDINGS = 10
 MAX_EVIDENCES = 4
 MAX_ENTITIES = 20
 TITLE_CHARACTERS, SUMMARY_CHARACTERS, FINDING_CHARACTERS = 120, 1_500, 800
-OUTPUT_TOKENS = 500
+MAX_QUOTES, QUOTE_CHARACTERS = 40, 500
+MAX_OF_PART = 6
+"""Findings shown of a part of a large community."""
+OUTPUT_TOKENS = 900
 """Answer tokens for one report."""
 
 _TEXT = {"type": "string"}
@@ -67,6 +70,15 @@ class ReportBasis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReportQuote:
+    """Sentence of a document, with the document's title and date; the date may be ""."""
+
+    text: str
+    title: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportMaterial:
     """One community as it is shown: the text, and the places behind each number in it."""
 
@@ -87,14 +99,43 @@ class WrittenReport:
     findings: tuple[Finding, ...]
 
 
+def evidences_of(basis: ReportBasis) -> list[Evidence]:
+    """Return the places of sentences to be shown: central ones, then those of relations by weight.
+
+    The first place of each relation, up to `MAX_QUOTES` in all. Where parts are shown, the places
+    of their findings.
+    """
+    if basis.children:
+        return [
+            finding.evidences[0]
+            for report in basis.children
+            for finding in report.findings[:MAX_OF_PART]
+        ]
+    central = [place for finding in basis.derived.findings for place in finding.evidences]
+    told = [
+        relation.evidences[0]
+        for relation in sorted(basis.relations, key=lambda one: (-one.weight, one.id))
+        if relation.evidences
+    ]
+    return list(dict.fromkeys([*central, *told]))[:MAX_QUOTES]
+
+
 def report_material(
-    basis: ReportBasis, *, budget_tokens: int, count: Callable[[str], int], first: int = 1
+    basis: ReportBasis,
+    *,
+    quotes: Mapping[Evidence, ReportQuote] | None = None,
+    budget_tokens: int,
+    count: Callable[[str], int],
+    first: int = 1,
 ) -> ReportMaterial:
-    """Render a community for its report prompt within about `budget_tokens`."""
+    """Render a community for its report prompt within about `budget_tokens`.
+
+    `quotes` are the sentences at `evidences_of` the community, shown below their document's title.
+    """
     lines: list[str] = []
     places: dict[int, tuple[Evidence, ...]] = {}
     left = budget_tokens
-    for text, evidences in _children(basis) if basis.children else _own(basis):
+    for text, evidences in (_children if basis.children else _own)(basis, quotes or {}):
         number = first + len(places)
         line = f"[{number}] {text}" if evidences else text
         size = count(line)
@@ -109,19 +150,29 @@ def report_material(
     )
 
 
-def _children(basis: ReportBasis) -> list[tuple[str, tuple[Evidence, ...]]]:
+def _children(
+    basis: ReportBasis, quotes: Mapping[Evidence, ReportQuote]
+) -> list[tuple[str, tuple[Evidence, ...]]]:
     """Render child communities by weight: title, then findings."""
     lines: list[tuple[str, tuple[Evidence, ...]]] = []
     for report in sorted(basis.children, key=lambda one: (-one.rating, one.community_id)):
         lines.append((f"* {_plain(report.title)}", ()))
-        lines += [(_plain(finding.text), finding.evidences) for finding in report.findings[:4]]
+        for finding in report.findings[:MAX_OF_PART]:
+            quote = None if report.written_by else quotes.get(finding.evidences[0])
+            lines.append((_placed(finding.text, quote), finding.evidences))
     return lines
 
 
-def _own(basis: ReportBasis) -> list[tuple[str, tuple[Evidence, ...]]]:
-    """Sentences first: they are what must not be lost to a budget."""
+def _own(
+    basis: ReportBasis, quotes: Mapping[Evidence, ReportQuote]
+) -> list[tuple[str, tuple[Evidence, ...]]]:
+    """Central sentences first: they are what must not be lost to a budget; further ones last."""
     names = {entity.id: entity.name for entity in basis.entities}
-    lines = [(_plain(finding.text), finding.evidences) for finding in basis.derived.findings]
+    lines = [
+        (_placed(finding.text, quotes.get(finding.evidences[0])), finding.evidences)
+        for finding in basis.derived.findings
+    ]
+    central = {place for finding in basis.derived.findings for place in finding.evidences}
     ranked = sorted(basis.entities, key=lambda one: (-one.mention_count, one.name, one.id))
     lines += [
         (f"- {_plain(entity.name)} ({entity.type}){_said(entity.description)}", ())
@@ -136,7 +187,19 @@ def _own(basis: ReportBasis) -> list[tuple[str, tuple[Evidence, ...]]]:
         for relation in sorted(basis.relations, key=lambda one: (-one.weight, one.id))
         if relation.predicate != OCCURS_WITH
     ]
+    seen = {_plain(finding.text) for finding in basis.derived.findings}
+    for place, quote in quotes.items():
+        text = _plain(quote.text)[:QUOTE_CHARACTERS]
+        if place not in central and text not in seen:
+            seen.add(text)
+            lines.append((_placed(text, quote), (place,)))
     return lines
+
+
+def _placed(text: str, quote: ReportQuote | None) -> str:
+    """Return a sentence behind its document's title and date."""
+    above = ", ".join(filter(None, (quote.title, quote.date))) if quote else ""
+    return f"({_plain(above)}) {_plain(text)}" if above else _plain(text)
 
 
 def _said(description: str) -> str:

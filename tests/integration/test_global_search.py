@@ -82,6 +82,7 @@ class Model:
                 name
                 for name, mark in (
                     ("rate", '{"ratings"'), ("explore", '"questions":'), ("map", '{"points"'),
+                    ("report", '{"reports"'),
                 )
                 if mark in system
             ),
@@ -97,6 +98,8 @@ class Model:
         if stage == "rate":
             rows = [{"report": n, "rating": 90 if n % 2 else 10} for n in numbers]
             return json.dumps({"ratings": rows})
+        if stage == "report":
+            return json.dumps({"reports": [_written_report(user, n) for n in _groups(user)]})
         if stage == "reduce":
             return " ".join(f"Point {n} matters. [{n}]" for n in numbers[:6])
         rows = [
@@ -105,6 +108,18 @@ class Model:
         ]
         questions = ["Who is Rosalind Achterberg?", "What is the Open Tide Charter?"]
         return json.dumps({"points": rows, "questions": questions})
+
+
+def _groups(user: str) -> list[int]:
+    return [int(digits) for digits in re.findall(r"^# (\d+)$", user, re.MULTILINE)]
+
+
+def _written_report(user: str, number: int) -> dict[str, object]:
+    own = re.split(r"^# \d+$", user, flags=re.MULTILINE)[number]
+    lines = re.findall(r"^\[(\d+)\] (.*)$", own, re.MULTILINE)[:5]
+    found = [{"text": f"Finding: {text}", "sources": [int(n)]} for n, text in lines]
+    return {"n": number, "title": f"Written topic {number}", "summary": "A summary by the model.",
+            "rating": 5, "reason": "", "findings": found}  # fmt: skip
 
 
 def shown_tokens(server: OpenAIServer) -> int:
@@ -304,6 +319,85 @@ def test_reports_are_written_when_a_question_needs_them(
     assert any("# A rewritten title" in text for text in shown)
     assert sum(step.figures.get("by_model", 0.0) for step in answer.trace) == 1
     check_quotes(written, answer)
+
+
+@pytest.fixture
+def by_default(
+    open_engine, openai_server, library: Path, tmp_path: Path
+) -> Iterator[KnowledgeEngine]:
+    own = Path(shutil.copytree(library, tmp_path / "library"))
+    llm = openai_server.settings(retries=0)
+    with open_engine(own, llm=llm, graph={"spacy_model": "none"}) as engine:
+        openai_server.answer_with(Model())
+        yield engine
+
+
+def is_report(request: Request) -> bool:
+    return '{"reports"' in str(request.body["messages"][0]["content"])
+
+
+def test_a_question_without_a_subject_reads_reports_that_a_model_wrote(
+    by_default: KnowledgeEngine, openai_server
+) -> None:
+    answer = by_default.ask(GENERIC, mode="global")
+
+    (read,) = (step for step in answer.trace if step.stage == "read")
+    written = by_default.stats()["written_reports"]
+    assert 0 < read.figures["by_model"] <= written <= 24_000 // 1_800
+    shown = [one.question for one in openai_server.requests if not is_report(one)]
+    assert any("A summary by the model." in text for text in shown)
+    assert len(shown) <= 6
+    check_quotes(by_default, answer)
+
+    openai_server.requests.clear()
+    by_default.ask("Summarise all of these documents.", mode="global")
+    assert not any(map(is_report, openai_server.requests))
+
+
+def test_a_report_is_written_from_sentences_below_their_documents_title(
+    by_default: KnowledgeEngine, openai_server
+) -> None:
+    by_default.ask(GENERIC, mode="global")
+
+    count = load_tokeniser().count
+    titles = {row.title for row in by_default.documents()}
+    for request in filter(is_report, openai_server.requests):
+        groups = _groups(request.question)
+        assert count(request.question) <= 3_600 + 200
+        placed = re.findall(
+            r"^\[\d+\] \((.+?)(?:, \d{4}[\d-]*)?\) ", request.question, re.MULTILINE
+        )
+        assert len(placed) >= len(groups)
+        assert {*placed} & titles
+
+
+def test_no_more_reports_are_written_than_a_question_may_pay_for(
+    open_engine, openai_server, library: Path, tmp_path: Path
+) -> None:
+    own = Path(shutil.copytree(library, tmp_path / "library"))
+    llm = openai_server.settings(retries=0)
+    graph = {"spacy_model": "none", "report_budget_tokens": 4_000}
+    with open_engine(own, llm=llm, graph=graph) as engine:
+        openai_server.answer_with(Model())
+        engine.ask(GENERIC, mode="global")
+        assert engine.stats()["written_reports"] == 2
+
+
+def test_a_question_about_something_reads_whole_passages_in_one_round(
+    by_default: KnowledgeEngine, openai_server
+) -> None:
+    answer = by_default.ask(QUESTION, mode="global")
+
+    shown = [request.question for request in openai_server.requests]
+    assert not any(map(is_report, openai_server.requests))
+    assert len(shown) <= 6
+    assert [step.stage for step in answer.trace if step.stage in {"read", "map", "reduce"}] == [
+        "read", "map", "reduce",
+    ]  # fmt: skip
+    titles = {row.title for row in by_default.documents()}
+    above = re.findall(r"^# (.+?)(?: · [\d-]+)?$", "\n".join(shown[:-1]), re.MULTILINE)
+    assert len(above) >= 10
+    assert {*above} <= titles
 
 
 def test_no_report_is_written_for_somebody_who_may_not_see_every_document(

@@ -44,7 +44,7 @@ from ...storage.graph_api import (
     reports_stamp,
 )
 from ...storage.graph_views import GraphViewCache
-from ...storage.library import Library
+from ...storage.library import Library, day_of
 from ...storage.schema import DocumentFilter
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Usage
@@ -133,9 +133,7 @@ class EffortPreset:
             words and vectors rates (dynamic).
         levels: how deep communities are rated, from the root (dynamic).
         per_level: so many reports of a level are rated at most (dynamic).
-        tests: how many chunks are tested (lazy).
-        test_tokens: shown of a chunk that a model tests (lazy).
-        pool: how many chunks the search hands to the tests (lazy).
+        pool: how many passages the search gives, of which those that fit are read (lazy).
         primer_reports: reports that give the first points (drift).
         primer_tokens: shown of them to a model (drift).
         follow_ups: further searches a round (drift).
@@ -150,8 +148,6 @@ class EffortPreset:
     rate_tokens: int
     levels: int
     per_level: int
-    tests: int
-    test_tokens: int
     pool: int
     primer_reports: int
     primer_tokens: int
@@ -169,9 +165,7 @@ PLANS: dict[Effort, EffortPreset] = {
         rate_tokens=0,
         levels=2,
         per_level=12,
-        tests=20,
-        test_tokens=90,
-        pool=100,
+        pool=40,
         primer_reports=4,
         primer_tokens=2_000,
         follow_ups=2,
@@ -186,9 +180,7 @@ PLANS: dict[Effort, EffortPreset] = {
         rate_tokens=2_400,
         levels=3,
         per_level=20,
-        tests=100,
-        test_tokens=80,
-        pool=300,
+        pool=100,
         primer_reports=12,
         primer_tokens=4_000,
         follow_ups=4,
@@ -203,9 +195,7 @@ PLANS: dict[Effort, EffortPreset] = {
         rate_tokens=8_000,
         levels=4,
         per_level=60,
-        tests=500,
-        test_tokens=80,
-        pool=1_000,
+        pool=400,
         primer_reports=40,
         primer_tokens=10_000,
         follow_ups=6,
@@ -452,6 +442,22 @@ class GlobalContext:
             sizes[text] = self.count(text)
         return sizes[text]
 
+    def written_size(self, text: str) -> int:
+        """Tokens of a report's text, of one that a model would write at least what it writes."""
+        is_written = self.reports_for is not None and self.within is None
+        return max(self.report_size(text), WRITTEN_TOKENS if is_written else 0)
+
+    def headings(self, chunks: Iterable[Chunk]) -> dict[str, str]:
+        """Return the document's title and date of each chunk, by its id."""
+        with self.library.read() as connection:
+            known = self.library.document_metadata(connection)
+        return {
+            chunk.id: " · ".join(
+                filter(None, (chunk.title, day_of(known.get(chunk.document_id, {}))))
+            )
+            for chunk in chunks
+        }
+
     def chunks(self, chunk_ids: Iterable[str]) -> dict[str, Chunk]:
         """Chunks by id."""
         with self.library.read() as connection, graph_errors():
@@ -502,6 +508,9 @@ def _fitting(tokens: int, gateway: LLMClient | None, *, output_tokens: int) -> i
     room = gateway.context_window - output_tokens - INSTRUCTION_TOKENS
     return min(tokens, max(room, _LEAST_TOKENS))
 
+
+WRITTEN_TOKENS = 600
+"""Tokens of a report that a model writes, for the selection of those that fit."""
 
 _LEAST_TOKENS = 200
 """A window too small for this is overrun: the server says so."""

@@ -1,10 +1,10 @@
 """Global answer: gather points about the whole, drop repetitions, cite.
 
 Four ways to gather: from the reports of one level (`fixed`), from those rated relevant from the
-root down (`dynamic`), from chunks tested community by community (`lazy`), and from reports and the
-searches they lead to (`drift`, after microsoft/graphrag's DRIFT search, 2024). A language model
-rates, maps and reduces, and every point keeps its evidence. Without one the answer is a table of
-contents, whatever the selection.
+root down (`dynamic`), from whole passages, or from reports where no subject is named (`lazy`), and
+from reports and the searches they lead to (`drift`, after microsoft/graphrag's DRIFT search, 2024).
+A language model rates, maps and reduces, and every point keeps its evidence. Without one the answer
+is a table of contents, whatever the selection.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ from .selection import (
     best_reports,
     fit_reports,
     from_one_level,
+    from_passages,
     from_rated_reports,
-    from_tested_chunks,
 )
 
 _FOLLOW_UP = {"en": "Now look for: {0}", "zh": "现在查找：{0}"}
@@ -181,7 +181,7 @@ class _Drift:
 _WAYS: dict[Selection, Callable[[GlobalContext, Tracer], CandidatePoints]] = {
     "fixed": from_one_level,
     "dynamic": from_rated_reports,
-    "lazy": from_tested_chunks,
+    "lazy": from_passages,
     "drift": from_drift,
 }
 

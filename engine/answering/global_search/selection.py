@@ -1,8 +1,7 @@
-"""Selections of a global answer: reports of a level, rated reports, or tested chunks.
+"""Selections of a global answer: reports of a level, rated reports, or whole passages.
 
-The lazy selection tests chunks for relevance community by community and needs no reports: a call
-shows the best sentences of several chunks and asks for points, and a chunk is relevant where a
-point rests on it.
+The lazy selection reads reports only where a question names no subject; every other question is
+answered from whole passages, packed into as few calls as hold them and asked in one round.
 """
 
 from __future__ import annotations
@@ -16,18 +15,10 @@ from ...errors import ModelError
 from ...prompts import language_of, stage_prompt
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import (
-    Chunk,
-    Finding,
-    Point,
     Report,
     Selection,
     SelectionLimits,
-    TestBudget,
-    by_community,
-    chunk_reports,
-    content_terms,
-    informativeness,
-    relevant_chunks,
+    passage_report,
     report_match,
     report_text,
     select_dynamic,
@@ -39,7 +30,6 @@ from .context import BatchLLM, CandidatePoints, GlobalContext, best_of, call_bat
 from .map_reduce import (
     MAP_OUTPUT_TOKENS,
     RATINGS_SCHEMA,
-    Mapped,
     map_batches,
     map_reports,
     read_ratings,
@@ -54,19 +44,16 @@ _RATED_TOKENS = 120
 RATE_OUTPUT_TOKENS = 500
 
 
-def from_one_level(scene: GlobalContext, watch: Tracer, *, write: bool = True) -> CandidatePoints:
-    """Select points from the finest level that fits, else from the best rated reports.
-
-    Without `write`, no report is written for it: they are read as they are.
-    """
+def from_one_level(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
+    """Select points from the finest level that fits, else from the best rated reports."""
     selection = select_reports(
         scene.shelf.communities,
         scene.reports,
         budget_tokens=scene.plan.map_tokens,
-        count=scene.report_size,
+        count=scene.written_size,
     )
     _tell_selection(watch, selection, rated=0)
-    return points_of(scene, selection.reports, watch, write=write)
+    return points_of(scene, selection.reports, watch)
 
 
 def from_rated_reports(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
@@ -109,12 +96,12 @@ def points_of(
     watch: Tracer,
     *,
     usage: Usage | None = None,
-    write: bool = True,
 ) -> CandidatePoints:
     """Map reports to points."""
     usage = usage or Usage()
-    asked = scene.written(reports) if write else reports
-    shown = fit_reports(asked, budget_tokens=scene.plan.map_tokens, count=scene.report_size)
+    shown = fit_reports(
+        scene.written(reports), budget_tokens=scene.plan.map_tokens, count=scene.report_size
+    )
     by_model = sum(1 for report in shown if report.written_by)
     watch.record("read", f"{len(shown)} report(s), {by_model} by a model",
               "; ".join(report.title for report in shown), by_model=by_model)  # fmt: skip
@@ -258,27 +245,44 @@ def _shown(report: Report, limit: int, count: TokenCount) -> str:
     return text
 
 
-_OF_COMMUNITY, _AT_ONCE, _PATIENCE = 3, 16, 3
+def from_passages(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
+    """Map the most promising passages, whole and below their document's title, in one round.
 
-
-def from_tested_chunks(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
-    """Points from the chunks that pass a test, spread over communities.
-
-    A question that names no subject tells no chunk from another: it is answered from one level's
-    reports as they are, and from the chunks that bring most names together where there are none.
+    A question that names no subject tells no passage from another: it is answered from one level's
+    reports, those that are missing written first, and from the passages that bring most names
+    together where there are none.
     """
     if scene.generic and scene.reports:
-        return from_one_level(scene, watch, write=False)
+        return from_one_level(scene, watch)
     promising = _promising(scene)
     chunks = scene.chunks(promising)
     scores = {key: value for key, value in promising.items() if key in chunks}
-    best = (chunks[key].title for key in sorted(scores, key=lambda key: (-scores[key], key))[:3])
-    watch.record("rank", f"{len(scores)} chunk(s) to test", "; ".join(best),
+    order = sorted(scores, key=lambda key: (-scores[key], key))
+    best = (chunks[key].title for key in order[:3])
+    watch.record("rank", f"{len(scores)} passage(s)", "; ".join(best),
               scene.question, chunks=len(scores))  # fmt: skip
-    reader = Reader(scene, scene.model, chunks)
-    _tested(scene, scores, reader.test, watch)
-    watch.record("map", reader.detail, best_of(reader.points), **reader.figures)
-    return CandidatePoints(points=reader.points, chunks=chunks, usage=reader.usage)
+    titles, homes = scene.headings(chunks.values()), scene.places.homes
+    told = (
+        passage_report(
+            chunks[key], title=titles[key], community_id=homes.get(key, ""), tokens=tokens
+        )
+        for key in order
+    )
+    shown = fit_reports(
+        [report for report in told if report is not None],
+        budget_tokens=scene.plan.map_tokens,
+        count=scene.count,
+    )
+    batches = map_batches(
+        shown,
+        budget_tokens=scene.call_tokens(output_tokens=MAP_OUTPUT_TOKENS),
+        count=scene.count,
+    )
+    watch.record("read", f"{len(shown)} passage(s) in {len(batches)} call(s)",
+              "; ".join(dict.fromkeys(report.title for report in shown)))  # fmt: skip
+    mapped = map_reports(scene.question, batches, ask_many=scene.model)
+    watch.record("map", mapped.detail, best_of(mapped.points), **mapped.figures)
+    return CandidatePoints(points=mapped.points, chunks=chunks, usage=mapped.usage)
 
 
 def _promising(scene: GlobalContext) -> dict[str, float]:
@@ -306,131 +310,3 @@ def _promising(scene: GlobalContext) -> dict[str, float]:
         scores[key] = (1.0 + weights[key]) / heard[home]
     best = sorted(scores, key=lambda key: (-scores[key], key))[:pool]
     return {key: scores[key] for key in best}
-
-
-def _tested(
-    scene: GlobalContext,
-    scores: Mapping[str, float],
-    test: Callable[[Sequence[str]], Mapping[str, float]],
-    watch: Tracer,
-) -> Mapping[str, float]:
-    sifted = relevant_chunks(
-        scene.places.tree,
-        scene.places.homes,
-        scores,
-        test=test,
-        allowed=TestBudget(
-            chunks=scene.plan.tests,
-            of_community=_OF_COMMUNITY,
-            at_once=_AT_ONCE,
-            patience=_PATIENCE,
-        ),
-    )
-    watch.record(
-        "test",
-        f"{len(sifted.relevant)} of {sifted.tested} chunk(s) relevant,"
-        f" in {len(sifted.rounds)} round(s)",
-        tested=sifted.tested,
-        relevant=len(sifted.relevant),
-        rounds=len(sifted.rounds),
-        left=sifted.left,
-    )
-    return sifted.relevant
-
-
-@dataclass(slots=True)
-class Reader:
-    """A language model that tests chunks by making points of them.
-
-    A call that fails leaves its chunks irrelevant, and is counted; where every call failed so far,
-    the error comes out.
-    """
-
-    scene: GlobalContext
-    ask_many: BatchLLM
-    chunks: Mapping[str, Chunk]
-    points: list[Point] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
-    calls: int = 0
-    failed: int = 0
-    unusable: int = 0
-    failures: list[str] = field(default_factory=list)
-
-    @property
-    def detail(self) -> str:
-        """Summary for the trace."""
-        line = f"{len(self.points)} point(s) from {self.calls} call(s)"
-        failed = f"{self.failed} failed: {'; '.join(dict.fromkeys(self.failures))}"
-        return f"{line}; {failed}" if self.failed else line
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """Figures for the trace."""
-        return {
-            "points": float(len(self.points)),
-            "calls": float(self.calls),
-            "failed": float(self.failed),
-            "unusable": float(self.unusable),
-            "prompt_tokens": float(self.usage.prompt_tokens),
-        }
-
-    def test(self, chunk_ids: Sequence[str]) -> Mapping[str, float]:
-        """Chunks that points rest on, with the best point's score, 0–1."""
-        shown = chunk_reports(
-            by_community(chunk_ids, self.scene.places.homes),
-            self.chunks,
-            titles=self.scene.titles,
-            tokens=tokens,
-            choose=self._excerpt,
-        )
-        relevant: dict[str, float] = {}
-        for point in self._read(shown).points:
-            self.points.append(point)
-            for place in point.evidences:
-                best = max(relevant.get(place.chunk_id, 0.0), point.score / 100)
-                relevant[place.chunk_id] = best
-        return relevant
-
-    def _read(self, shown: Sequence[Report]) -> Mapped:
-        batches = map_batches(
-            shown,
-            budget_tokens=self.scene.call_tokens(output_tokens=MAP_OUTPUT_TOKENS),
-            count=self.scene.count,
-        )
-        self.calls += len(batches)
-        try:
-            mapped = map_reports(self.scene.question, batches, ask_many=self.ask_many)
-        except ModelError as error:
-            if self.calls == self.failed + len(batches):
-                raise
-            self.failed += len(batches)
-            self.failures.append(str(error))
-            return Mapped()
-        self.usage = self.usage + mapped.usage
-        self.failed += mapped.failed
-        self.unusable += mapped.unusable
-        self.failures.extend(mapped.failures)
-        return mapped
-
-    def _excerpt(self, sentences: Sequence[Finding]) -> list[Finding]:
-        """Return the best sentences of a chunk in order, within the budget."""
-        weight = self.scene.weight
-        wanted = {
-            term: max(weight(term), 0.0)
-            for term in content_terms(self.scene.question, tokens=tokens)
-        }
-        total = sum(wanted.values()) or 1.0
-
-        def value(finding: Finding) -> float:
-            held = sum(wanted.get(term, 0.0) for term in set(tokens(finding.text)))
-            return 2 * held / total + informativeness(finding.text)
-
-        left = self.scene.plan.test_tokens
-        kept: set[int] = set()
-        order = sorted(range(len(sentences)), key=lambda n: (-value(sentences[n]), n))
-        for number in order:
-            size = self.scene.count(sentences[number].text) + 4  # its number and the line's end
-            if size <= left or not kept:
-                kept.add(number)
-                left -= size
-        return [sentences[number] for number in sorted(kept)]

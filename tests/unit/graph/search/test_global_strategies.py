@@ -1,12 +1,10 @@
-"""The hierarchy as a tree; rating from the root down; testing chunks best first; what leads on."""
+"""The hierarchy as a tree; rating from the root down; passages as reports; what leads on."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from engine.storage.tokenization import tokens
 from graph.communities.leiden import CommunityTree
@@ -14,12 +12,8 @@ from graph.model import Chunk, Community, Finding, Report
 from graph.search.global_search import report_match
 from graph.search.global_strategies import (
     Descent,
-    RelevanceTest,
     SelectionLimits,
-    TestBudget,
-    by_community,
-    chunk_reports,
-    relevant_chunks,
+    passage_report,
     select_dynamic,
 )
 
@@ -140,84 +134,15 @@ def test_a_descent_keeps_its_budget_and_says_what_found_no_room() -> None:
     assert found.selection.tokens <= 5
 
 
-def sifted(
-    scores: Mapping[str, float], relevant: str, *, chunks: int = 100, patience: int = 3, **more: int
-) -> tuple[RelevanceTest, list[list[str]]]:
-    asked: list[list[str]] = []
-
-    def test(keys: Sequence[str]) -> Mapping[str, float]:
-        asked.append(list(keys))
-        return {key: 1.0 for key in keys if key in relevant.split()}
-
-    allowed = TestBudget(chunks=chunks, patience=patience, **more)
-    found = relevant_chunks(TREE, TREE.homes(CHUNKS), scores, test=test, allowed=allowed)
-    return found, asked
-
-
-SCORES = {"c1": 0.9, "c2": 0.2, "c3": 0.5, "c4": 0.1, "c5": 0.8}
-
-
-def test_every_chunk_is_tested_once_at_most_and_relevant_ones_are_kept() -> None:
-    found, asked = sifted(SCORES, "c1 c2 c4", of_community=1)
-    flat = [key for keys in asked for key in keys]
-
-    assert sorted(flat) == sorted(SCORES)
-    assert set(found.relevant) == {"c1", "c2", "c4"}
-    assert found.tested == 5
-
-
-def test_the_most_promising_community_is_tested_first() -> None:
-    _, asked = sifted(SCORES, "", of_community=1, at_once=1)
-
-    assert asked[0] == ["c1"]
-
-
-def test_a_success_is_followed_into_the_communities_below() -> None:
-    _, asked = sifted(SCORES, "c1", of_community=1, at_once=1)
-
-    assert asked[:2] == [["c1"], ["c5"]]  # c5 is with c1 in `ab`, the better half of `a`
-
-
-def test_a_community_is_left_when_patience_ends() -> None:
-    found, asked = sifted(SCORES, "", of_community=1, at_once=5, patience=1)
-
-    assert [key for keys in asked for key in keys] == ["c1", "c3", "c4"]
-    assert found.left == 1
-
-
-@given(
-    st.dictionaries(st.sampled_from(sorted(CHUNKS)), st.floats(0, 1)),
-    st.lists(st.sampled_from(sorted(CHUNKS))),
-    st.integers(0, 8),
-    st.integers(1, 4),
-)
-def test_tests_never_exceed_what_is_allowed(
-    scores: dict[str, float], relevant: list[str], chunks: int, of_community: int
-) -> None:
-    found, asked = sifted(scores, " ".join(relevant), chunks=chunks, of_community=of_community)
-    flat = [key for keys in asked for key in keys]
-
-    assert len(flat) == len(set(flat)) == found.tested <= chunks
-    assert set(found.relevant) == set(flat) & set(relevant)
-    assert sum(count for count, _ in found.rounds) == found.tested
-
-
-def test_chunks_are_grouped_by_home_in_their_order() -> None:
-    assert by_community(["c3", "c1", "c4", "c5"], TREE.homes(CHUNKS)) == {
-        "z": ["c3"],
-        "ab": ["c1", "c5"],
-        "": ["c4"],
-    }
-
-
 TEXT = "# Heading of it\n\nThe cable broke off the cape. 海底电缆在2016年断裂。"
 
 
 def test_a_sheet_holds_sentences_at_their_places() -> None:
     chunk = Chunk(id="c1", document_id="d1", title="The cable", text=TEXT)
-    (sheet,) = chunk_reports({"ab": ["c1", "gone"]}, {"c1": chunk}, titles={}, tokens=tokens)
+    sheet = passage_report(chunk, title="The cable · 2016", community_id="ab", tokens=tokens)
 
-    assert sheet.title == "The cable"
+    assert sheet is not None
+    assert (sheet.title, sheet.community_id) == ("The cable · 2016", "ab")
     assert [one.text for one in sheet.findings] == [
         "The cable broke off the cape.",
         "海底电缆在2016年断裂。",
@@ -225,6 +150,11 @@ def test_a_sheet_holds_sentences_at_their_places() -> None:
     for finding in sheet.findings:
         (place,) = finding.evidences
         assert TEXT[place.start : place.end] == finding.text
+
+
+def test_a_chunk_of_headings_alone_gives_no_sheet() -> None:
+    chunk = Chunk(id="c1", document_id="d1", title="The cable", text="# Heading of it\n\nNo.")
+    assert passage_report(chunk, title="The cable", community_id="", tokens=tokens) is None
 
 
 def test_a_report_fits_by_its_words_and_by_its_nearest_chunk() -> None:
