@@ -25,6 +25,7 @@ from ..storage.graph_api import (
     ReportQueue,
     ReportQuote,
     WrittenReport,
+    derived_reports,
     evidences_of,
     put_written,
     read_chunks,
@@ -179,14 +180,19 @@ class ReportWriter:
         self._unanswered.keep(by_print, asked=missing)
 
     def now(self, community_ids: Sequence[str]) -> dict[str, Report]:
-        """Return the reports of these communities, best first; missing ones are written first.
+        """Return the reports of these communities; missing ones are written first.
 
-        As many are as the budget of a question holds. What is beyond it, what cannot be written, or
-        not while another process writes to the library, is extractive.
+        Only the weightiest are, as many as the budget of a question holds, so that it writes no more
+        when it is asked again. What is beyond, what cannot be written, or not while another process
+        writes to the library, is extractive.
         """
+        wanted = frozenset(community_ids)
         with self._library.read() as connection:
-            missing = unwritten_among(connection, community_ids, min_entities=self._min_entities)
-        missing = [key for key in community_ids if key in set(missing)][: self.at_once]
+            weights = {one.community_id: one.rating for one in derived_reports(connection)}
+            best = sorted(wanted & weights.keys(), key=lambda key: (-weights[key], key))
+            missing = unwritten_among(
+                connection, best[: self.at_once], min_entities=self._min_entities
+            )
         if missing:
             try:
                 written = self.write(missing, progress=no_progress)
@@ -195,7 +201,6 @@ class ReportWriter:
                     _LOGGER.warning("%d reports stay extractive: %s", count, reason)
             except LibraryBusy as error:
                 _LOGGER.info("reports stay extractive for now: %s", error)
-        wanted = frozenset(community_ids)
         with self._library.read() as connection:
             return {r.community_id: r for r in read_reports(connection) if r.community_id in wanted}
 

@@ -442,11 +442,6 @@ class GlobalContext:
             sizes[text] = self.count(text)
         return sizes[text]
 
-    def written_size(self, text: str) -> int:
-        """Tokens of a report's text, of one that a model would write at least what it writes."""
-        is_written = self.reports_for is not None and self.within is None
-        return max(self.report_size(text), WRITTEN_TOKENS if is_written else 0)
-
     def headings(self, chunks: Iterable[Chunk]) -> dict[str, str]:
         """Return the document's title and date of each chunk, by its id."""
         with self.library.read() as connection:
@@ -508,9 +503,6 @@ def _fitting(tokens: int, gateway: LLMClient | None, *, output_tokens: int) -> i
     room = gateway.context_window - output_tokens - INSTRUCTION_TOKENS
     return min(tokens, max(room, _LEAST_TOKENS))
 
-
-WRITTEN_TOKENS = 600
-"""Tokens of a report that a model writes, for the selection of those that fit."""
 
 _LEAST_TOKENS = 200
 """A window too small for this is overrun: the server says so."""

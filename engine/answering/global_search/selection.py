@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...embeddings.tokenizer import TokenCount
 from ...errors import ModelError
@@ -50,7 +50,7 @@ def from_one_level(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
         scene.shelf.communities,
         scene.reports,
         budget_tokens=scene.plan.map_tokens,
-        count=scene.written_size,
+        count=scene.report_size,
     )
     _tell_selection(watch, selection, rated=0)
     return points_of(scene, selection.reports, watch)
@@ -99,7 +99,7 @@ def points_of(
 ) -> CandidatePoints:
     """Map reports to points."""
     usage = usage or Usage()
-    shown = fit_reports(
+    shown = shorten_reports(
         scene.written(reports), budget_tokens=scene.plan.map_tokens, count=scene.report_size
     )
     by_model = sum(1 for report in shown if report.written_by)
@@ -115,6 +115,25 @@ def points_of(
     return CandidatePoints(
         points=mapped.points, chunks=scene.chunks_of(shown), usage=usage + mapped.usage
     )
+
+
+FEWEST_FINDINGS = 2
+"""Findings of a report that are shown however many reports there are."""
+
+
+def shorten_reports(
+    reports: Sequence[Report], *, budget_tokens: int, count: TokenCount
+) -> list[Report]:
+    """Return the reports that fit the token budget, cut to as many findings as let all of them fit.
+
+    What a model writes is longer than the sentences that it stands for: so all are still heard.
+    """
+    most = max((len(report.findings) for report in reports), default=0)
+    kept = list(reports)
+    while most > FEWEST_FINDINGS and sum(count(report_text(one)) for one in kept) > budget_tokens:
+        most -= 1
+        kept = [replace(one, findings=one.findings[:most]) for one in kept]
+    return fit_reports(kept, budget_tokens=budget_tokens, count=count)
 
 
 def fit_reports(

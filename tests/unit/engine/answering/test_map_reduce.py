@@ -24,6 +24,7 @@ from engine.answering.global_search.map_reduce import (
     read_ratings,
     reduce_with_model,
 )
+from engine.answering.global_search.selection import shorten_reports
 from engine.answering.packing import Draft, PackedContext
 from engine.config import CheckSettings
 from engine.errors import BudgetExceeded, ModelError, ModelInputTooLong, ModelUnavailable
@@ -429,3 +430,20 @@ def test_a_statement_may_rest_on_several_sources_together() -> None:
     draft = overview_of(reply, checks_that("flag"))
     assert draft.text == reply
     assert [claim.citations for claim in draft.claims] == [(1, 2)]
+
+
+def test_reports_are_cut_to_as_many_findings_as_let_all_fit() -> None:
+    long = report(
+        "a", *(Finding(text=f"Finding {n}.", evidences=(place("c1", 0),)) for n in range(8))
+    )
+    reports = [long, report("b", BROKE), report("c", BROKE)]
+
+    def words(text: str) -> int:
+        return len(text.split())
+
+    whole = sum(words(report_text(one)) for one in reports)
+    assert shorten_reports(reports, budget_tokens=whole, count=words) == reports
+    shorter = shorten_reports(reports, budget_tokens=whole - 7, count=words)
+    assert [len(one.findings) for one in shorter] == [4, 1, 1]
+    (first, *_) = shorten_reports(reports, budget_tokens=8, count=words)
+    assert len(first.findings) == 2
