@@ -45,15 +45,19 @@ RATE_OUTPUT_TOKENS = 500
 
 
 def from_one_level(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
-    """Select points from the finest level that fits, else from the best rated reports."""
+    """Select points from the finest level that fits, else from the best rated reports.
+
+    Extractive reports decide the level, so that it stays while a model's take their places.
+    """
     selection = select_reports(
         scene.shelf.communities,
-        scene.reports,
+        scene.shelf.extractive if scene.within is None else scene.reports,
         budget_tokens=scene.plan.map_tokens,
         count=scene.report_size,
     )
     _tell_selection(watch, selection, rated=0)
-    return points_of(scene, selection.reports, watch)
+    chosen = [scene.report_of[one.community_id] for one in selection.reports]
+    return points_of(scene, chosen, watch)
 
 
 def from_rated_reports(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
