@@ -183,8 +183,8 @@ class ReportWriter:
         """Return the reports of these communities; missing ones are written first.
 
         Only the weightiest are, as many as the budget of a question holds, so that it writes no
-        more when it is asked again. What is beyond, what cannot be written, or not while another process
-        writes to the library, is extractive.
+        more when it is asked again. What is beyond, what cannot be written, or not while another
+        process writes to the library, is extractive.
         """
         wanted = frozenset(community_ids)
         with self._library.read() as connection:
