@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .agent.service import AgentSearch
 from .answering.answerer import ContextPacker, LocalAnswerer
 from .answering.connections import ConnectionAnswerer
 from .answering.corrective import CorrectiveRetriever, WebSearch
@@ -296,6 +297,9 @@ class Components:
             connections=ConnectionAnswerer(self._library, self.graph_views),
             reader=load_reader(settings.answer.reader),
             likeness=likeness_reader(settings.answer.reader, self._embed_models),
+        )
+        self.agent = AgentSearch(
+            settings.agent, local=self.local, retriever=retriever, client=client, web=web_search
         )
         self.overview = GlobalAnswerer(
             self._library,

@@ -376,6 +376,18 @@ class CheckSettings(_Section):
     max_rounds: int = Field(2, ge=0, le=10)
 
 
+class AgentSettings(_Section):
+    """Agentic search (`mode="agent"`): limits of one question.
+
+    `max_rounds` searches at most; null is no limit of seconds or tokens. `auto` never takes this
+    mode by itself: without a model the gain over one round is too small.
+    """
+
+    max_rounds: int = Field(3, ge=1, le=10)
+    max_seconds: float | None = Field(60.0, gt=0)
+    max_tokens: int | None = Field(None, gt=0)
+
+
 class OverviewSettings(_Section):
     """Global answers: selection of reports and effort.
 
@@ -461,6 +473,7 @@ class Settings(_Section):
     pack: PackSettings = PackSettings()
     answer: AnswerSettings = AnswerSettings()
     check: CheckSettings = CheckSettings()
+    agent: AgentSettings = AgentSettings()
     overview: OverviewSettings = OverviewSettings()
     cache: CacheSettings = CacheSettings()
     telemetry: TelemetrySettings = TelemetrySettings()

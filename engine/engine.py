@@ -469,7 +469,7 @@ class KnowledgeEngine:
         namespace: Namespaces = None,
         history: History = (),
     ) -> Answer:
-        """Answer a question, every claim cited; `mode` is auto, local, global or both.
+        """Answer a question, every claim cited; `mode` is auto, local, global, both or agent.
 
         Args:
             question: in words; `query=` is accepted for it.

@@ -211,7 +211,7 @@ class QueryPipeline:
 def _answer_or_nearest(components: Components, request: CacheRequest, on_event: Listener) -> Answer:
     """Answer a question; where that abstains, add the passages nearest to it."""
     answer = _route_and_answer(components, request, on_event)
-    if not answer.abstained:
+    if not answer.abstained or answer.clarification:
         return answer
     retriever, within = components.retriever, request.within
     passages = answer.passages or retriever.search(request.question, within=within).passages
@@ -236,8 +236,10 @@ def _route_and_answer(components: Components, request: CacheRequest, on_event: L
         case "both":
             routed = RoutedQuery(query_str=question, within=within, turns=turns, on_event=on_event)
             return both_ways(local.answer, components.brief.answer, routed)
+        case "agent":
+            return components.agent.answer(question, within=within, turns=turns, on_event=on_event)
         case mode:
-            raise QuestionError(f"unknown mode: {mode!r}; choose auto, local, global or both")
+            raise QuestionError(f"unknown mode: {mode!r}; choose auto, local, global, both or agent")
 
 
 def _fallback_step(error: EmbeddingUnavailable) -> TraceStep:

@@ -18,8 +18,8 @@ T = TypeVar("T")
 
 EMPTY = "is empty"
 """Prefix of the reason for a source that is valid but empty."""
-Mode = Literal["local", "global", "both"]
-"""Mode of an answer: local passages, global overview, or both combined."""
+Mode = Literal["local", "global", "both", "agent"]
+"""Mode of an answer: local passages, global overview, both combined, or a search in rounds."""
 Strategy = Literal[
     "auto",
     "recursive",
@@ -306,7 +306,8 @@ class Answer:
     the sources support, None where that was not checked; `unchecked` says which configured check
     failed and why. `short` is the answer in a few words, where it is all but certain. `evidence` is
     the probability, 0–1, that the answer is right; None where it was not measured. `nearest` are
-    the passages nearest to a question that was not answered, at most three.
+    the passages nearest to a question that was not answered, at most three. `clarification` is a
+    question back to the user, in place of an answer; else empty.
     """
 
     question: str
@@ -325,6 +326,7 @@ class Answer:
     short: ShortAnswer | None = None
     evidence: float | None = None
     nearest: tuple[NearestPassage, ...] = ()
+    clarification: str = ""
 
     def __str__(self) -> str:
         """Return the answer with its sources, as the command line shows it."""

@@ -78,7 +78,7 @@ class AskRequest(Question):
         "(“and when was he born?”) and is no source.",
         examples=[[{"question": "Who founded the station?", "answer": "Ada Marsh did. [1]"}]],
     )
-    mode: Literal["auto", "local", "global", "both"] = "auto"
+    mode: Literal["auto", "local", "global", "both", "agent"] = "auto"
     effort: Literal["low", "medium", "high"] | None = Field(
         None, description="How much an overview may cost; as the settings say where it is left out."
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..types import IngestReport, SourceFailure
 
 DEFAULT_LIBRARY = Path("library")
-MODES = ("auto", "local", "global", "both")
+MODES = ("auto", "local", "global", "both", "agent")
 LEVELS = ("debug", "info", "warning", "error")
 EFFORTS = ("low", "medium", "high")
 

@@ -142,7 +142,7 @@ class AskArguments(Arguments):
         max_length=MOST_TURNS,
         description="Earlier turns {question, answer}, oldest first.",
     )
-    mode: Literal["auto", "local", "global", "both"] = Field(
+    mode: Literal["auto", "local", "global", "both", "agent"] = Field(
         "auto", description="local: facts; global: themes of all documents."
     )
     effort: Literal["low", "medium", "high"] | None = Field(

@@ -42,6 +42,7 @@ MODELS = {
     "loregraph-local": "local",
     "loregraph-global": "global",
     "loregraph-both": "both",
+    "loregraph-agent": "agent",
 }
 """Model names of the chat protocol and the mode of each."""
 _MARK = re.compile(r"\[(\d+)\]")

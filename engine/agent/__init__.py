@@ -1,0 +1,1 @@
+"""Agentic search: typed actions, stop rules, deciders by rules and by a model, and their loop."""

@@ -1,0 +1,103 @@
+"""Agentic search of one library: the loop with its retriever, its answerer, and its model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..answering.answerer import LocalAnswerer
+from ..answering.corrective import MAX_WEB_RESULTS, WebSearch, web_passages
+from ..config import AgentSettings
+from ..events import Listener, PassagesEvent, TokensEvent, null_listener, without_tokens
+from ..llm.client import LLMClient
+from ..retrieval.retriever import LocalRetriever, SearchResult
+from ..storage.schema import DocumentFilter
+from ..types import Answer, Passage, Turn
+from .model import decide_by_model
+from .rules import decide_by_rules
+from .runner import AgentTools, Recall, run_agent
+from .state import Limits
+
+
+class AgentSearch:
+    """Answers questions in rounds.
+
+    Args:
+        settings: the limits of one question.
+        local: reads the library for a question.
+        retriever: finds passages, and weighs the words of web pages.
+        client: the deciding model; None decides by rules.
+        web: searches outside of the library; None never does.
+    """
+
+    def __init__(
+        self,
+        settings: AgentSettings,
+        *,
+        local: LocalAnswerer,
+        retriever: LocalRetriever,
+        client: LLMClient | None = None,
+        web: WebSearch | None = None,
+    ) -> None:
+        self._limits = Limits(
+            max_rounds=settings.max_rounds,
+            max_seconds=settings.max_seconds,
+            max_tokens=settings.max_tokens,
+        )
+        self._local = local
+        self._retriever = retriever
+        self._client = client
+        self._web = web
+
+    def answer(
+        self,
+        question: str,
+        *,
+        within: DocumentFilter | None = None,
+        turns: tuple[Turn, ...] = (),
+        on_event: Listener = null_listener,
+        memory: Recall | None = None,
+    ) -> Answer:
+        """Answer, abstain, or ask back. Only the answer that stands is spoken."""
+        client = self._client
+        tools = AgentTools(
+            answer=lambda query, found: self._read(query, found, within, turns, on_event),
+            search=None
+            if client is None
+            else lambda query: self._local.search(query, within).passages,
+            memory=memory,
+            web=None if self._web is None else lambda query: self._from_web(query, within),
+        )
+        answer = run_agent(
+            question,
+            tools,
+            turns=turns,
+            decide=decide_by_rules if client is None else decide_by_model(client),
+            limits=self._limits,
+            on_event=on_event,
+        )
+        on_event(PassagesEvent(passages=answer.passages))
+        on_event(TokensEvent(text=answer.text))
+        return answer
+
+    def _read(
+        self,
+        question: str,
+        found: Sequence[Passage] | None,
+        within: DocumentFilter | None,
+        turns: tuple[Turn, ...],
+        on_event: Listener,
+    ) -> Answer:
+        given = None if found is None else SearchResult(passages=list(found))
+        return self._local.answer(
+            question, within=within, turns=turns, on_event=without_tokens(on_event), found=given
+        )
+
+    def _from_web(self, query: str, within: DocumentFilter | None) -> list[Passage]:
+        """Return pages of the web; none where the search fails."""
+        if self._web is None:
+            return []
+        try:
+            results = self._web.search(query, limit=MAX_WEB_RESULTS)
+        except (OSError, ValueError):
+            return []
+        return web_passages(query, results, idf=self._retriever.idf(within))

@@ -1,0 +1,140 @@
+"""Actions and states of agentic search as plain values, and the rules that end it.
+
+Nothing here searches, asks a model or reads a clock: `State` in, `State` or a reason out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..storage.tokenization import tokens
+from ..types import Answer, Passage, Turn
+
+REPEATED = 0.9
+"""Jaccard similarity of words from which a query is a repetition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchKnowledge:
+    """Search the library; `query` is a question that stands alone."""
+
+    query: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchWeb:
+    """Search outside of the library, where a tool for it was given."""
+
+    query: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchMemory:
+    """Search what the user said before."""
+
+    query: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskClarification:
+    """Ask the user a question in place of an answer."""
+
+    question: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectAnswer:
+    """End the search: with `text` where nothing had to be looked up, else from what was found."""
+
+    text: str = ""
+    reason: str = ""
+
+
+Search = SearchKnowledge | SearchWeb | SearchMemory
+Action = Search | AskClarification | DirectAnswer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One search: its action, the passages, and the answer read from them where one was."""
+
+    action: Search
+    passages: tuple[Passage, ...] = ()
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """State of one question: what was asked, found and spent."""
+
+    question: str
+    turns: tuple[Turn, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    has_memory: bool = False
+    has_web: bool = False
+    seconds: float = 0.0
+    tokens: int = 0
+
+    @property
+    def first(self) -> Finding | None:
+        """Return the finding of the first round."""
+        return self.findings[0] if self.findings else None
+
+    @property
+    def tried(self) -> tuple[Search, ...]:
+        """Return the searches that were made, oldest first."""
+        return tuple(finding.action for finding in self.findings)
+
+    def after(self, finding: Finding, *, seconds: float, tokens: int) -> State:
+        """Return the state after a round."""
+        findings = (*self.findings, finding)
+        return replace(self, findings=findings, seconds=seconds, tokens=tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of one question; None is no limit."""
+
+    max_rounds: int = 3
+    max_seconds: float | None = None
+    max_tokens: int | None = None
+
+
+def stop_reason(state: State, limits: Limits) -> str:
+    """Return why no further round may begin; empty where one may."""
+    if len(state.findings) >= limits.max_rounds:
+        return "rounds are spent"
+    if limits.max_seconds is not None and state.seconds >= limits.max_seconds:
+        return "time is spent"
+    if limits.max_tokens is not None and state.tokens >= limits.max_tokens:
+        return "tokens are spent"
+    if len(state.findings) > 1 and not _brought_new(state.findings):
+        return "nothing new came"
+    return ""
+
+
+def is_repeated(action: Search, tried: Sequence[Search]) -> bool:
+    """Check whether a search of its kind with the same words was made before."""
+    return any(
+        type(action) is type(other) and jaccard(action.query, other.query) >= REPEATED
+        for other in tried
+    )
+
+
+def jaccard(one: str, other: str) -> float:
+    """Return the Jaccard similarity of two texts' words."""
+    left, right = set(tokens(one)), set(tokens(other))
+    return len(left & right) / len(left | right) if left | right else 1.0
+
+
+def _brought_new(findings: Sequence[Finding]) -> bool:
+    before = {passage.chunk_id for each in findings[:-1] for passage in each.passages}
+    last = findings[-1]
+    # A reading of the same passages is new where it gives an answer.
+    read = last.answer is not None and not last.answer.abstained
+    return read or any(passage.chunk_id not in before for passage in last.passages)
