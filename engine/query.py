@@ -239,7 +239,9 @@ def _route_and_answer(components: Components, request: CacheRequest, on_event: L
         case "agent":
             return components.agent.answer(question, within=within, turns=turns, on_event=on_event)
         case mode:
-            raise QuestionError(f"unknown mode: {mode!r}; choose auto, local, global, both or agent")
+            raise QuestionError(
+                f"unknown mode: {mode!r}; choose auto, local, global, both or agent"
+            )
 
 
 def _fallback_step(error: EmbeddingUnavailable) -> TraceStep:

@@ -17,7 +17,8 @@ _ENDS = (
     r"begin|start|was|is|were|are|has|have|had|did|does)\b[^A-Z]*\?|\s*\?|$)"
 )
 _INNER_EN = re.compile(
-    rf"\bthe (?P<role>{_NOUNS}) (?P<link>of|that|which|who|where|for|by|in) (?P<rest>{_NAME}){_ENDS}"
+    rf"\bthe (?P<role>{_NOUNS}) (?P<link>of|that|which|who|where|for|by|in)"
+    rf" (?P<rest>{_NAME}){_ENDS}"
 )
 _CLAUSE = re.compile(
     r" (?:(?:is|was|are|were) (?:[a-z]+ed\b(?: to [a-z]+)?|found|born|from|held)|took place|died)"
@@ -53,13 +54,15 @@ def find_hop(question: str) -> Hop | None:
     if chinese is not None:
         start, end = chinese.span("inner")
         return Hop(f"{chinese['inner']}是谁？", question[:start], question[end:])
-    if _CHOICE.search(question):
+    if _CHOICE.search(question) or not question.rstrip().endswith("?"):
         return None
     found = None
     for start in re.finditer(r"\bthe [a-z]", question):
         found = _INNER_EN.match(question, start.start()) or found
     if found is None or not _asks_beside(question, found):
         return None
+    if found["link"] in ("of", "for", "by", "in") and not _PERSON.search(found["role"]):
+        return None  # "the laws of X" names no one thing
     role, link, rest, end = found["role"], found["link"], found["rest"], found.end()
     clause = _CLAUSE.match(question, end) if link not in ("of", "for", "by") else None
     if clause is not None:

@@ -17,6 +17,7 @@ from typing import Protocol
 from ..errors import BudgetExceeded
 from ..events import Listener, null_listener
 from ..llm.budget import current_usage
+from ..prompts import ABSTENTION, language_of
 from ..retrieval.passages import Tracer
 from ..types import Answer, Passage, Turn
 from .model import Decide
@@ -137,7 +138,11 @@ def _end(state: State, action: DirectAnswer | AskClarification, tools: AgentTool
         )
     if action.text:
         return Answer(question=state.question, text=action.text, mode="agent")
-    return replace(_answer(state, tools), question=state.question, mode="agent")
+    try:
+        return replace(_answer(state, tools), question=state.question, mode="agent")
+    except BudgetExceeded:
+        said = ABSTENTION[language_of(state.question)]
+        return Answer(question=state.question, text=said, mode="agent", abstained=True)
 
 
 def _answer(state: State, tools: AgentTools) -> Answer:
