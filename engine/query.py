@@ -211,7 +211,7 @@ class QueryPipeline:
 def _answer_or_nearest(components: Components, request: CacheRequest, on_event: Listener) -> Answer:
     """Answer a question; where that abstains, add the passages nearest to it."""
     answer = _route_and_answer(components, request, on_event)
-    if not answer.abstained or answer.clarification:
+    if not answer.abstained:
         return answer
     retriever, within = components.retriever, request.within
     passages = answer.passages or retriever.search(request.question, within=within).passages

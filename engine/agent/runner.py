@@ -133,9 +133,7 @@ def _end(state: State, action: DirectAnswer | AskClarification, tools: AgentTool
     """Return the answer that a run ends with."""
     if isinstance(action, AskClarification):
         said = action.question
-        return Answer(
-            question=state.question, text=said, mode="agent", clarification=said, abstained=True
-        )
+        return Answer(question=state.question, text=said, mode="agent", clarification=said)
     if action.text:
         return Answer(question=state.question, text=action.text, mode="agent")
     try:

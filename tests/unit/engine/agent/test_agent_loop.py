@@ -135,7 +135,7 @@ def hostile(chance: random.Random) -> str:
 
 
 def test_a_thousand_hostile_scripts_end_with_an_answer_within_the_limits() -> None:
-    chance = random.Random(20)
+    chance = random.Random(20)  # noqa: S311
     for number in range(1_000):
         replies = [HUGE] if number % 250 == 0 else [hostile(chance) for _ in range(5)]
         client, searched, written = Scripted(replies), [], []
