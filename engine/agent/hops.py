@@ -57,8 +57,8 @@ def find_hop(question: str) -> Hop | None:
     if _CHOICE.search(question) or not question.rstrip().endswith("?"):
         return None
     found = None
-    for start in re.finditer(r"\bthe [a-z]", question):
-        found = _INNER_EN.match(question, start.start()) or found
+    for place in re.finditer(r"\bthe [a-z]", question):
+        found = _INNER_EN.match(question, place.start()) or found
     if found is None or not _asks_beside(question, found):
         return None
     if found["link"] in ("of", "for", "by", "in") and not _PERSON.search(found["role"]):
