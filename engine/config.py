@@ -380,7 +380,7 @@ class AgentSettings(_Section):
     """Agentic search (`mode="agent"`): limits of one question.
 
     `max_rounds` searches at most; null is no limit of seconds or tokens. `auto` never takes this
-    mode by itself: without a model the gain over one round is too small.
+    mode by itself: no gain over one round has been measured.
     """
 
     max_rounds: int = Field(3, ge=1, le=10)
