@@ -222,9 +222,10 @@ class GraphSettings(_Section):
     finds. Where the model gave nothing that can be used, `fill` says who reads meanwhile.
     `relation_types` are lines such as `PERSON - founded - ORGANISATION`; with `strict` nothing
     outside the types is kept. `examples` is a file of examples for the prompt. `inferred` relations
-    are those whose ends no single sentence names. A model that reads can also judge, in each run,
-    up to `judged_pairs` of names that look alike, and with `summarise` say in short of what more is
-    said than fits. Reports are `extractive`, or a model writes them: all of them as documents come
+    are those whose ends no single sentence names. `claims` (what is said of an entity, by whom and
+    when) take about a fifth of a reply; the graph page shows them, and no answer reads them. A
+    model that reads can also judge, in each run, up to `judged_pairs` of names that look alike, and
+    with `summarise` say in short of what more is said than fits. Reports are `extractive`, or a model writes them: all of them as documents come
     (`eager`), or each when a question first needs it (`lazy`; for one question prompts of at most
     `report_budget_tokens`, the weightiest communities first). `anchored` communities take in what
     is new and stay until a share `drift` of the graph has moved: the order in which documents came
@@ -238,7 +239,7 @@ class GraphSettings(_Section):
     entity_types: tuple[str, ...] = ()
     relation_types: tuple[str, ...] = ()
     strict: bool = False
-    claims: bool = True
+    claims: bool = False
     inferred: Literal["keep", "drop"] = "keep"
     gleanings: int = Field(0, ge=0, le=5)
     examples: str = ""

@@ -231,6 +231,17 @@ def test_a_correction_quotes_the_error_and_is_one_further_call(
     assert "no JSON" in openai_server.requests[-1].question
 
 
+def test_claims_are_asked_for_only_where_they_are_wanted(
+    opened, openai_server: OpenAIServer
+) -> None:
+    for name, graph, asked in (("without", {}, False), ("with", {"claims": True}, True)):
+        openai_server.requests.clear()
+        opened(name, graph=graph).add_text(LINES[0], document_id="d", title="Note")
+        said = [json.dumps(request.body) for request in openai_server.requests]
+        assert said
+        assert all(("claims" in text) == asked for text in said)
+
+
 def test_a_text_too_long_for_the_model_is_read_in_pieces(
     opened, openai_server: OpenAIServer
 ) -> None:
