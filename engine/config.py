@@ -225,11 +225,12 @@ class GraphSettings(_Section):
     are those whose ends no single sentence names. `claims` (what is said of an entity, by whom and
     when) take about a fifth of a reply; the graph page shows them, and no answer reads them. A
     model that reads can also judge, in each run, up to `judged_pairs` of names that look alike, and
-    with `summarise` say in short of what more is said than fits. Reports are `extractive`, or a model writes them: all of them as documents come
-    (`eager`), or each when a question first needs it (`lazy`; for one question prompts of at most
-    `report_budget_tokens`, the weightiest communities first). `anchored` communities take in what
-    is new and stay until a share `drift` of the graph has moved: the order in which documents came
-    then shows, which it does not with `exact` ones.
+    with `summarise` say in short of what more is said than fits. Reports are `extractive`, or a
+    model writes them: all of them as documents come (`eager`), or each when a question first needs
+    it (`lazy`; for one question prompts of at most `report_budget_tokens`, the weightiest
+    communities first). `anchored` communities take in what is new and stay until a share `drift` of
+    the graph has moved: the order in which documents came then shows, which it does not with
+    `exact` ones.
     """
 
     extractor: Literal["language", "llm", "both"] = "language"
