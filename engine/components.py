@@ -366,6 +366,9 @@ class Components:
             reports=self._eager_reports,
             sampler=self._rules,
             second_look=self._refiner,
+            report_budget_tokens=(
+                self._settings.graph.report_budget_tokens if self._lazy_reports is not None else 0
+            ),
         )
 
 

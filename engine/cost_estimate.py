@@ -122,6 +122,7 @@ class CostEstimator:
         reports: the writer of reports, where they are written at once; None where not.
         sampler: reads the sample.
         second_look: what asks about names and descriptions then; None where nothing does.
+        report_budget_tokens: prompt tokens of reports that a question may have written first.
     """
 
     def __init__(
@@ -137,7 +138,9 @@ class CostEstimator:
         reports: ReportWriter | None,
         sampler: Extractor,
         second_look: EntityRefiner | None,
+        report_budget_tokens: int = 0,
     ) -> None:
+        self._report_budget_tokens = report_budget_tokens
         self._chunker = chunker
         self._count = count
         self._billed = lru_cache(maxsize=64)(billed)  # much is the same in many requests
@@ -157,8 +160,10 @@ class CostEstimator:
             documents += 1
             chunks += [chunk_of_node(node) for node in self._chunker(source)]
         if self._enrichment is None and self._reports is None:
-            return Estimate(documents=documents, chunks=len(chunks), stages=())
+            later = tuple(self._written_later())
+            return Estimate(documents=documents, chunks=len(chunks), stages=(), notes=later)
         texts, notes = self._unread(chunks)
+        notes += self._written_later()
         sample = _Sample(self._sampler, chunks, self._count)
         stages = []
         if self._enrichment is not None:
@@ -179,6 +184,14 @@ class CostEstimator:
         return Estimate(
             documents=documents, chunks=len(texts), stages=tuple(stages), notes=tuple(notes)
         )
+
+    def _written_later(self) -> list[str]:
+        if not self._report_budget_tokens:
+            return []
+        return [
+            "a question about the whole has reports written first, once: prompts of at most"
+            f" {self._report_budget_tokens:,} tokens"
+        ]
 
     def _unread(self, chunks: Sequence[Chunk]) -> tuple[dict[str, str], list[str]]:
         """Collect the texts a model would read, by hash, with notes."""

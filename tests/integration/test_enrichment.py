@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -432,6 +433,17 @@ def test_an_estimate_counts_calls_and_tokens_and_asks_nothing(
     assert stage.prompt_tokens > 0
     assert stage.completion_tokens > 0
     assert engine.estimate(folder).stages[0].calls == 0
+
+
+@pytest.mark.parametrize(
+    ("reports", "told"), [("lazy", ["24,000"]), ("eager", []), ("extractive", [])]
+)
+def test_an_estimate_tells_of_reports_that_a_question_will_have_written(
+    opened, reports: str, told: list[str]
+) -> None:
+    estimate = opened(graph={"reports": reports}).estimate(["note.txt"])
+    notes = [note for note in estimate.notes if "a question about the whole" in note]
+    assert [re.findall(r"[\d,]{3,}", note) for note in notes] == [told] * len(told)
 
 
 def test_a_report_is_written_when_a_question_first_needs_it(
