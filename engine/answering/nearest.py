@@ -1,13 +1,15 @@
 """Passages nearest to a question that the library does not answer.
 
-Of the best passages, one of each section, the sentence that shares most with the question, so that
-a reader sees at a glance what is there instead.
+Of the best passages, one of each section, the sentence that shares most with the question and what
+follows it, so that a reader sees what is there instead, and the answer where it is there after all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+
+from graph.text.cjk import count_han
 
 from ..retrieval.lexical_variants import lexical_variants
 from ..retrieval.passages import Sentence, split_passages
@@ -17,9 +19,9 @@ from .extractive.question_type import strip_question_words
 
 NEAREST = 3
 """Passages shown."""
-SHORT_CHARACTERS = 100
-"""Below these a sentence is shown with the next one."""
-LONGEST_CHARACTERS = 400
+ENOUGH_CHARACTERS = 300
+"""Below these a sentence is shown with the next ones of its section; one of Han counts as three."""
+LONGEST_CHARACTERS = 600
 
 
 def nearest_passages(
@@ -42,9 +44,10 @@ def _nearest(
     best = max(sentences, key=lambda each: (_shared(each, wanted), -each.order))
     passage = passages[best.passage]
     end = best.end
-    following = next((s for s in sentences if s.order == best.order + 1), None)
-    if end - best.start < SHORT_CHARACTERS and following and following.passage == best.passage:
-        end = following.end
+    for following in sorted(sentences, key=lambda each: each.start):
+        is_behind = following.passage == best.passage and following.start >= end
+        if is_behind and _width(passage.text[best.start : end]) < ENOUGH_CHARACTERS:
+            end = following.end
     end = min(end, best.start + LONGEST_CHARACTERS)
     return NearestPassage(
         document_id=passage.document_id,
@@ -58,6 +61,10 @@ def _nearest(
         page=passage.page,
         origin=passage.origin,
     )
+
+
+def _width(text: str) -> int:
+    return len(text) + 2 * count_han(text)
 
 
 def _shared(sentence: Sentence, wanted: dict[str, float]) -> float:
