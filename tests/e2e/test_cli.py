@@ -101,7 +101,7 @@ def test_the_version_is_that_of_the_package(loregraph, tmp_path: Path) -> None:
         pytest.param(["ask", "x", "--nosuch"], "No such option: --nosuch", id="a wrong option"),
         pytest.param(
             ["ask", "x", "--mode", "sideways"],
-            "'--mode': 'sideways' is not one of 'auto', 'local', 'global', 'both'.",
+            "'--mode': 'sideways' is not one of 'auto', 'local', 'global', 'both', 'agent'",
             id="a wrong mode",
         ),
         pytest.param(["search", "x", "--top", "0"], "--top", id="a number out of range"),
