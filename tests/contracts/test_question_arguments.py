@@ -71,5 +71,5 @@ def test_query_is_accepted_for_question_in_python(tmp_path: Any) -> None:
         assert engine.retrieve(query=question) == engine.retrieve(question=question)
         with pytest.raises(QuestionError, match="are the same argument; give one"):
             engine.ask(question, query=question)
-        with pytest.raises(QuestionError, match="^ask: question is None; give a text$"):
+        with pytest.raises(QuestionError, match=r"^ask: question is None; give a text$"):
             engine.ask(None)  # type: ignore[arg-type]
