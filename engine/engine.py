@@ -207,6 +207,7 @@ class KnowledgeEngine:
                 chain,
                 held=held,
                 multilingual=settings.embedding.multilingual,
+                holds_english=library.holds_english,
                 reason_against=judge,
                 environment=environment,
             )

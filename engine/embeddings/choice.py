@@ -137,6 +137,7 @@ def choose_models(
     *,
     held: Collection[str],
     multilingual: bool,
+    holds_english: Callable[[], bool] | None = None,
     reason_against: Callable[[BaseEmbedding], str | None] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> EmbeddingChoice:
@@ -146,6 +147,8 @@ def choose_models(
         chain: as for `choose_embedding`; empty for none at all.
         held: identities of the models whose vectors the library holds; empty for a new library.
         multilingual: whether a second model shall read what an English one cannot.
+        holds_english: whether the library holds text that a model of English reads; without such
+            text no vectors of that model are missed. None takes it to hold some.
         reason_against: as for `choose_embedding`.
         environment: names the folder of the model files.
 
@@ -171,7 +174,10 @@ def choose_models(
             models.append(_guarded(second, holds_vectors=bool(held)))
     choice = EmbeddingChoice(models=tuple(models), first=first)
     others = sorted(set(held) - choice.identities)
-    if held and models and (others or choice.identities - set(held)):
+    lacking = choice.identities - set(held)
+    if held and len(models) > 1 and first is not None and lacking == {first.identity}:
+        lacking = lacking if holds_english is None or holds_english() else frozenset()
+    if held and models and (others or lacking):
         of = f"of {', '.join(others)}" if others else f"of {', '.join(sorted(held))} alone"
         notes.append(
             f"this library's vectors are {of}, the present models are"

@@ -632,6 +632,12 @@ class Library:
             found = connection.execute(select(vectors.c.model).distinct())
             return frozenset(found.scalars())
 
+    def holds_english(self) -> bool:
+        """Check whether any chunk holds text that an English embedding model reads."""
+        with self.read() as connection:
+            query = select(keywords.c.chunk_id).where(keywords.c.readable > 0).limit(1)
+            return connection.execute(query).first() is not None
+
     def vectors_by_input(
         self, shas: Iterable[str], *, model: str
     ) -> dict[str, NDArray[np.float32]]:

@@ -103,6 +103,22 @@ def test_a_question_in_one_language_finds_a_document_in_the_other(
         assert engine.retrieve(question)[0].document_id == document
 
 
+def test_a_library_without_english_text_misses_no_english_vectors(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "library"
+    with KnowledgeEngine.open(path) as engine:
+        engine.add_text(TEXTS["packages"], document_id="packages", title="")
+    with caplog.at_level(logging.WARNING, "loregraph"):
+        with KnowledgeEngine.open(path) as engine:
+            engine.add_text(TEXTS["bread"], document_id="bread", title="")
+        assert not caplog.messages
+        with sqlite3.connect(path / "library.db") as connection:
+            connection.execute("DELETE FROM vectors WHERE model = ?", (ENGLISH,))
+        KnowledgeEngine.open(path).close()
+    assert "run `loregraph reembed`" in caplog.messages[0]
+
+
 def test_two_english_texts_are_compared_by_the_english_model_alone(tmp_path: Path) -> None:
     with KnowledgeEngine.open(tmp_path / "library") as engine:
         for name in ("station", "bread"):
