@@ -18,6 +18,7 @@ from .agent.service import AgentSearch
 from .answering.answerer import ContextPacker, LocalAnswerer
 from .answering.connections import ConnectionAnswerer
 from .answering.corrective import CorrectiveRetriever, WebSearch
+from .answering.extractive.likeness import likeness_reader
 from .answering.global_search.search import GlobalAnswerer
 from .answering.self_rag import SelfRag
 from .chunking import chunk
@@ -33,7 +34,6 @@ from .conversation import QueryRewriter
 from .cost_estimate import CostEstimator
 from .embeddings.choice import cosine_floor, reads_english_only
 from .embeddings.cross_encoder import load_reader
-from .embeddings.likeness import likeness_reader
 from .embeddings.multilingual import MultilingualEmbedding
 from .embeddings.tfidf import TfidfEmbedding
 from .embeddings.tokenizer import Tokeniser, load_tokeniser, split_windows, windows_and_sentences

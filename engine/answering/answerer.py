@@ -57,7 +57,7 @@ from .extractive.answer import extractive_answer
 from .extractive.chinese_fact_questions import fact_question
 from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_searches, facts_first
 from .extractive.excerpt import READ_PASSAGES, Reader, direct_first
-from .extractive.intent import question_intent
+from .extractive.intent import asked_person, question_intent
 from .packing import (
     Draft,
     PackedContext,
@@ -405,12 +405,13 @@ class LocalAnswerer:
     ) -> SearchResult:
         """Search; for a fact or an excerpt among more passages, those that may hold it first."""
         is_fact = expander is None and fact_question(question) is not None
+        is_person = expander is None and bool(asked_person(question))
         has_excerpt = self._packer.gateway is None and question_intent(question) is not None
         found = self._retriever.search(
             question,
             top_k=CANDIDATES if is_fact or has_excerpt else self._packer.candidate_count,
             within=within,
-            expander=fact_searches if is_fact else expander,
+            expander=fact_searches if is_fact or is_person else expander,
             on_event=on_event,
         )
         if is_fact:

@@ -144,7 +144,7 @@ CUES = (
     _cue("points at the documents (Chinese)", 1.5,
          r"这[本份部篇](?:书|手册|文档|文件|资料|小说|常见问题)|(?:书|手册|资料|文档|文件|小说)[里中]"),
     _cue("points at all there is (Chinese)", 2.0,
-         r"这[些批堆套里]|这里面|整[套个]|全[部体]|手头|总的|看完|看出"),
+         r"这[些批堆套里]|这里面|整[套个](?!系统|程序|软件|网络|磁盘|硬盘|目录)|全[部体]|手头|总的|看完|看出"),
     _cue("asks for the main matters (Chinese)", 1.5,
          r"(?:主要|核心|重要|共同|常见|反复出现|普遍)的?[^，。？?的]{0,4}(?:主题|内容|观点|议题|矛盾|冲突|问题"
          r"|人物|事件|线索|结论|思想|话题|分歧|风险|争议|趋势|教训|领域|势力|机构|组织|挑战|原因|关切)"),
@@ -210,6 +210,9 @@ CUES = (
     _cue("asks yes or no (Chinese)", -0.6, r"吗|是否|是不是|有没有"),
     _cue("asks what one may or how to (Chinese)", -1.3,
          r"能不能|可以|能.{0,6}吗|需要.{0,8}吗|含不含|应该怎样|怎么(?:换|补|办|用|走|修|设|关|开)"),
+    _cue("asks how to do a thing (Chinese)", -1.3,
+         r"^(?:请问)?(?:[我您你]们?)?(?:应该?|该|要|想)?(?:如何|怎样|怎么)(?:才能|能|在|从|用|让|给|把|将|为)?"
+         r"(?!看|评|理解|对待|描|形|变|体现|反映|影响|演|发展|应对|相|联系|想|说|认为|面对|一|了|样|来|会|样的)"),
     _cue("speaks of one thing (Chinese)", -0.3,
          r"(?:那|这|第[一二三四五六七八九十\d]+)[个封次场位座条辆首本份艘天晚届页章版张把栋]"),
     _cue("asks what one thing is (Chinese)", -0.4, r"是什么|为什么|为何|什么"),
@@ -337,6 +340,7 @@ _CHINESE = {
     "quotes": "引用了原文",
     "holds a number": "含有数字",
     "asks what one may or how to": "询问可否或如何做",
+    "asks how to do a thing": "询问做法",
     "speaks of one thing": "说的是某一个",
     "asks what one thing is": "询问是什么",
     "states many conditions": "列出许多条件",

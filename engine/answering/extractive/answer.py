@@ -33,7 +33,7 @@ from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, evidence_features, score_subject_binding
 from .excerpt import Excerpt, Reader, choose_excerpts, render_excerpt, told_at_one_place
-from .intent import Intent, question_intent, strip_intent_words
+from .intent import Intent, asked_person, introduces, question_intent, strip_intent_words
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (
@@ -170,7 +170,7 @@ def _repeats(weighed: Sequence[ScoredSentence], row: int, chosen: Sequence[int])
     return any(len(terms & o) >= SAME * max(1, min(len(terms), len(o))) for o in others)
 
 
-SAID_FROM, SAID = {"en": 2.5, "zh": 8.7}, 0.5
+SAID_FROM, SAID = {"en": 2.5, "zh": 13.0}, 0.5
 """A reader's logit from which an excerpt is taken to answer, and the probability that it does."""
 SHOWN_OF = 3
 """The short answer of a Chinese question is one of so many spans, the likeliest."""
@@ -232,7 +232,7 @@ def extractive_answer(
     intent = question_intent(question) if one_excerpt else None
     plain = strip_intent_words(question) if intent else question
     wanted = {term: max(weight(term), 0.0) for term in tokens(strip_question_words(plain))}
-    sentences = split_passages(passages)
+    sentences = _that_state(split_passages(passages))
     if not wanted or not sum(wanted.values()) or not sentences:
         return abstain(asked.language, detail="nothing to compare the question with")
     weighed = score_sentences(
@@ -260,8 +260,11 @@ def extractive_answer(
         analysis = _stating(analysis, facts, limit=max_sentences)
     elif fact and fact.is_kin:
         analysis = replace(analysis, span=None)
+    introduced = _introducing(asked_person(question), weighed, limit=max_sentences)
+    if introduced:
+        analysis = replace(analysis, rows=introduced, span=None, compared=None)
     excerpts: list[Excerpt] = []
-    if one_excerpt and not facts and not analysis.is_decided:
+    if one_excerpt and not facts and not introduced and not analysis.is_decided:
         chooser = read if asked.language == "en" else likeness
         excerpts = _excerpts(analysis, intent, read=chooser, text_at=text_at)
     found = evidence_features(
@@ -276,7 +279,7 @@ def extractive_answer(
     logits = [each.logit for each in excerpts if each.logit is not None]
     if max(logits, default=0.0) >= SAID_FROM[asked.language]:
         found = {**found, "held": max(found["held"], SAID)}
-    if facts:
+    if facts or introduced:
         found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
     if found["held"] < min_evidence:
         detail = f"evidence {found['held']:.2f} is below {min_evidence:.2f}"
@@ -284,6 +287,12 @@ def extractive_answer(
     if excerpts:
         return _excerpted(excerpts, figures=found)
     return _told(analysis, figures=found)
+
+
+def _that_state(sentences: list[Sentence]) -> list[Sentence]:
+    """Leave out sentences that are questions, which answer none, unless there are no others."""
+    stating = [each for each in sentences if not each.text.rstrip(" *_").endswith(("?", "？"))]
+    return [replace(each, order=row) for row, each in enumerate(stating)] or sentences
 
 
 def _excerpts(
@@ -434,6 +443,19 @@ def _stating(read: _Read, facts: Sequence[Stated], *, limit: int) -> _Read:
     span = Span(first.start, first.start + len(first.text), "name")
     stated = Candidate(row=first.row, span=span, text=first.text, share=1.0, confidence=STATED)
     return replace(read, rows=rows, span=stated, compared=None)
+
+
+def _introducing(person: str, weighed: Sequence[ScoredSentence], *, limit: int) -> list[int]:
+    """Return the rows of the sentence that introduces a Chinese person and of those behind it."""
+    rows = [
+        row for row, each in enumerate(weighed) if person and introduces(each.sentence.text, person)
+    ]
+    if not rows:
+        return []
+    first = max(rows, key=lambda row: (weighed[row].score, -row))
+    passage = weighed[first].sentence.passage
+    behind = (row for row in range(first, len(weighed)) if weighed[row].sentence.passage == passage)
+    return list(behind)[:limit]
 
 
 def _bound(read: _Read, *, weight: TokenWeight) -> SubjectBinding | None:

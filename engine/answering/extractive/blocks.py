@@ -23,6 +23,8 @@ LONGEST_CAPTION = 80
 """Words of a paragraph that still counts as the caption of what stands below it."""
 LONGEST_WORDS = 220
 """Words of an excerpt, at most; two Chinese characters count as one."""
+WINDOW_WORDS = 130
+"""Words that a reader takes in at once."""
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
 _INDENTED = re.compile(r"[ \t]{2,}\S")
 _GOES_ON = re.compile(r"[a-z,;.)](?!\))")
@@ -55,7 +57,7 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
         for number, section in enumerate(sections(passage.text, markdown=_is_markdown(passage))):
             heading = section.path[-1] if section.path else _heading(passage)
             for place, (start, end, form) in enumerate(
-                _without_long_lists(passage.text, _joined(passage.text, section), section)
+                _without_long(passage.text, _joined(passage.text, section), section)
             ):
                 at = (passage.document_id, passage.start + end)
                 if at in seen or is_contents(passage.text[start:end]):
@@ -111,26 +113,31 @@ def _joined(text: str, section: Section) -> list[tuple[int, int, Form]]:
     return joined
 
 
-def _without_long_lists(
+def _without_long(
     text: str, joined: Sequence[tuple[int, int, Form]], section: Section
 ) -> list[tuple[int, int, Form]]:
-    """Split a list longer than an excerpt into its items; its caption stays with the first."""
+    """Split a list longer than an excerpt into its items, and such a paragraph into sentences.
+
+    A list's caption stays with its first item; sentences are joined up to a window.
+    """
     found: list[tuple[int, int, Form]] = []
     for start, end, form in joined:
-        if form != "list" or count_words(text[start:end]) <= LONGEST_WORDS:
-            found.append((start, end, form))
-            continue
-        items = [
-            block.start
-            for block in section.blocks
-            if start <= block.start < end
-            and _ITEM.match(text, block.start)
-            and not _starts_indented(text, block)
-        ]
-        starts = [start, *items[1:]]
+        starts = [start]
+        if count_words(text[start:end]) > LONGEST_WORDS and form == "list":
+            items = [
+                block.start
+                for block in section.blocks
+                if start <= block.start < end
+                and _ITEM.match(text, block.start)
+                and not _starts_indented(text, block)
+            ]
+            starts += items[1:]
+        elif count_words(text[start:end]) > LONGEST_WORDS and form == "prose":
+            for first, stop in sentence_spans(text[start:end]):
+                if count_words(text[starts[-1] : start + stop]) > WINDOW_WORDS:
+                    starts += [start + first] if start + first > starts[-1] else []
         for first, after in zip(starts, [*starts[1:], end], strict=True):
-            stop = first + len(text[first:after].rstrip())
-            found.append((first, stop, form))
+            found.append((first, first + len(text[first:after].rstrip()), form))
     return found
 
 

@@ -26,6 +26,7 @@ from ...storage.graph_api import (
 )
 from ...types import Passage
 from .chinese_fact_questions import OTHER_NAMES, FactQuestion, fact_question
+from .intent import asked_person
 
 NEAR = 3
 """Maximum characters between a person and a word for kin."""
@@ -58,13 +59,18 @@ class Stated:
 
 
 def fact_searches(question: str, _: FirstPassages) -> ExpandedQuery:
-    """Expand a question for a fact by the words in which a text states it."""
+    """Expand a question for a fact, or who a person is, by the words in which a text says it."""
     itself = Expansion(keyword=question, dense=question, weight=1.0, kind="question")
-    asked = fact_question(question)
+    asked = fact_question(question) or _introduction(question)
     texts = _statements(asked) if asked else []
     weight = SEARCHED
     stated = (Expansion(keyword=" ".join(texts), dense="", weight=weight, kind="mqe"),)
     return ExpandedQuery(expansions=(itself, *(stated if texts else ())))
+
+
+def _introduction(question: str) -> FactQuestion | None:
+    person = asked_person(question)
+    return FactQuestion(person, "字") if person else None
 
 
 def _statements(asked: FactQuestion) -> list[str]:

@@ -16,18 +16,20 @@ from numpy.typing import NDArray
 
 from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
+from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
 from ..packing import TextAt
 from .blocks import (
     LONGEST_WORDS,
+    WINDOW_WORDS,
     ExcerptBlock,
     count_words,
     cut_long,
     is_contents,
     split_blocks,
 )
-from .intent import Intent, compared_sides, shows_intent
+from .intent import Intent, compared_sides, is_defined_by, question_intent, shows_intent
 from .sentence_scoring import ScoredSentence
 
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
@@ -35,11 +37,13 @@ Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
 
 READ_BLOCKS = 10
 """Blocks that reach the reader."""
-READ_AT_ONCE, FOUND = 4, 9.0
+READ_AT_ONCE, FOUND = 4, {"en": 9.0, "zh": np.inf}
 """Blocks that are read together; no further ones are where one has such a logit,
 signs counted."""
 EACH_OF = 6
 """Passages of which a block reaches the reader, whatever words it shares with the question."""
+DEFINES = 0.5
+"""What a passage gains that defines what is asked about; its nearness is 2 at most."""
 SIDE_BLOCKS = 3
 """Blocks that reach the reader for one side of a comparison."""
 READ_PASSAGES = 10
@@ -48,27 +52,30 @@ SHOWN = 2.0
 """Logits for signs of what is asked."""
 HEADING = 3.0
 """Logits for a heading that carries the whole question, where nothing reads."""
-WINDOW_WORDS = 130
-"""Words that a reader takes in at once; paragraphs of a section are joined up to so many."""
 SHORTEST_WORDS = 90
 """An excerpt below this goes on with the next block of its section."""
 LEAST_WORDS = 10
 """A shorter first block of a section is a by-line or a date."""
 WHOLE_WORDS = 180
 """A section is shown whole where it is no longer than this."""
+ITEM_WORDS = 5
+"""A beginning of an item with fewer words goes on with the next sentence."""
 SIBLINGS = 3
 """From so many sections side by side on they are a list."""
-WORDS = 0.2
+WORDS = {"en": 0.2, "zh": 0.6}
 """Weight of the best sentence's score and the heading beside the reader's logit."""
-REACH = 2_000
-"""Characters of the document before and behind a passage, where a section may begin and go on."""
+COVERED = {"en": 0.0, "zh": 3.0}
+"""Logits of a block that holds all words of the question; the reader of English sees them."""
+REACH, LIST_REACH = 2_000, 6_000
+"""Characters of the document before and behind a passage, where a section may begin and go on,
+and a list."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
 PLAIN, PLAINLY = 4.0, 1.0
 """Logit of a block that tells a fact, and how far it lies above that of loose sentences."""
 SETTLED = 5.5
 """Logit of sentences beside which no block is read."""
-BOTH = 4.0
+BOTH = {"en": 4.0, "zh": 11.0}
 """A reader's logit from which a block that names all sides is taken to compare them."""
 CLOSE = 0.6
 """A block of another section that is read as so much less is shown below the best one."""
@@ -103,8 +110,11 @@ class _Best:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Weighed:
+    """A block, what its words promise, and its share, 0–1, of the question's weight."""
+
     block: ExcerptBlock
     prior: float
+    covered: float
 
 
 def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
@@ -114,11 +124,17 @@ def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
     a table of contents is last. A question in Chinese is near by the vectors that read it.
     """
     names = ("fused", "multilingual" if language_of(question) == "zh" else "dense")
-    order = sorted(
-        range(len(passages)),
-        key=lambda row: (is_contents(passages[row].text), -_nearness(passages, row, names), row),
-    )
-    return [passages[row] for row in order]
+    intent = question_intent(question)
+
+    def key(row: int) -> tuple[bool, float, int]:
+        passage = passages[row]
+        defines = intent == "definition" and (
+            is_defined_by(" ".join(passage.headings[-1:]) or passage.title, intent, question)
+            or shows_intent(intent, passage.text, question)
+        )
+        return is_contents(passage.text), -_nearness(passages, row, names) - DEFINES * defines, row
+
+    return [passages[row] for row in sorted(range(len(passages)), key=key)]
 
 
 def _nearness(passages: Sequence[Passage], row: int, names: Sequence[str]) -> float:
@@ -154,7 +170,8 @@ def choose_excerpts(
     listed = _siblings(best.block, blocks) if intent == "list" else []
     if len(listed) >= SIBLINGS:
         return [_listed(best, listed, passages)]
-    first = _extended(best, passages[best.block.passage], text_at)
+    first = _outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
+    first = first or _extended(best, passages[best.block.passage], text_at)
     return [first, *(_short(each, passages[each.block.passage]) for each in close)]
 
 
@@ -250,7 +267,8 @@ def _candidates(
         ]
         if inside:
             prior = max(inside) + HEADING * _agreement(block.heading, wanted)
-            found.append(_Weighed(block=block, prior=prior))
+            covered = _share(set(tokens(block.text)), wanted)
+            found.append(_Weighed(block=block, prior=prior, covered=covered))
     ordered = sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
     first = {one.block.passage: one for one in reversed(ordered)}
     leading = [first[passage] for passage in sorted(first)[:EACH_OF]]
@@ -260,12 +278,16 @@ def _candidates(
 def _agreement(heading: str, wanted: Mapping[str, float]) -> float:
     """Return the harmonic mean of the question's share in a heading and the heading's in it."""
     terms = {term for term in tokens(heading) if not term.isdigit()}
-    variants = {term: lexical_variants(term) for term in wanted}
-    held = sum(w for term, w in wanted.items() if not terms.isdisjoint(variants[term]))
-    share = held / sum(wanted.values())
-    known = frozenset[str]().union(*(frozenset(forms) for forms in variants.values()))
+    share = _share(terms, wanted)
+    known = frozenset[str]().union(*(frozenset(lexical_variants(term)) for term in wanted))
     precision = len(terms & known) / max(1, len(terms))
     return 2 * share * precision / (share + precision) if share and precision else 0.0
+
+
+def _share(terms: set[str], wanted: Mapping[str, float]) -> float:
+    """Return the share of the question's weight that some terms hold."""
+    held = (w for term, w in wanted.items() if not terms.isdisjoint(lexical_variants(term)))
+    return sum(held) / sum(wanted.values())
 
 
 def _best(
@@ -278,16 +300,19 @@ def _best(
 ) -> list[_Best]:
     """Return the best block, and one of another section that a reader finds nearly as good."""
     logits: NDArray[np.float64] | None = None
-    shown = np.array([shows_intent(intent, one.block.text, question) for one in candidates])
+    shown = np.array([_shows(intent, one.block, question) for one in candidates])
     scores = np.array([one.prior for one in candidates])
     if read is not None:
+        language = language_of(question)
         logits = _read_blocks(question, candidates, passages, read, signs=shown)
-        scores = logits + WORDS * scores
+        covered = np.array([one.covered for one in candidates])
+        scores = logits + WORDS[language] * scores + COVERED[language] * covered
     scores = scores + SHOWN * shown
     opens = [one.block.place == 0 and _is_said(one.block) for one in candidates]
     scores = scores + OPENS * np.array(opens)
     order = [int(row) for row in np.argsort(-scores, kind="stable")]
-    row, first = order[0], candidates[order[0]].block
+    row = _list_start(order[0], candidates, scores) if intent in ("list", "steps") else order[0]
+    first = candidates[row].block
     near = [candidates[each].block for each in order if scores[each] >= scores[row] - NEARLY]
     best = _Best(
         block=_with_adjoining(first, near, passages),
@@ -299,6 +324,24 @@ def _best(
         return [best]
     second = candidates[other].block
     return [best, _Best(block=second, score=float(scores[other]), logit=float(logits[other]))]
+
+
+def _list_start(row: int, candidates: Sequence[_Weighed], scores: NDArray[np.float64]) -> int:
+    """Return the earliest block of a section that answers nearly as well as one of it."""
+    block = candidates[row].block
+    near = [
+        each
+        for each, one in enumerate(candidates)
+        if _in_section(one.block, block) and scores[each] >= scores[row] - NEARLY
+    ]
+    return min(near, key=lambda each: candidates[each].block.place)
+
+
+def _shows(intent: Intent, block: ExcerptBlock, question: str) -> bool:
+    """Check a block, or the heading that it is the first of, for the signs of an intent."""
+    if block.place == 0 and is_defined_by(block.heading, intent, question):
+        return True
+    return shows_intent(intent, block.text, question)
 
 
 def _same_section(block: ExcerptBlock, other: ExcerptBlock) -> bool:
@@ -325,7 +368,7 @@ def _read_blocks(
         some, rows = rows[:READ_AT_ONCE], rows[READ_AT_ONCE:]
         logits[some] = read(question, [_read_text(candidates[row].block, passages) for row in some])
         promise = logits + SHOWN * signs
-        if promise.max() >= FOUND:
+        if promise.max() >= FOUND[language_of(question)]:
             best = candidates[int(np.argmax(promise))].block
             rows = [row for row in rows if _in_section(candidates[row].block, best)]
     return logits
@@ -386,13 +429,14 @@ def _beside(
         best, *_ = _best(question, "comparison", both[:READ_BLOCKS], passages, read=read)
         together = [_extended(best, passages[best.block.passage], text_at)]
         titled = all(set(tokens(side)) <= set(tokens(best.block.heading)) for side in sides)
-        if titled or best.logit is None or best.logit >= BOTH:
+        if titled or best.logit is None or best.logit >= BOTH[language_of(question)]:
             return together
     found: list[Excerpt] = []
+    asks = "什么是{}？" if language_of(question) == "zh" else "What is {}?"
     for side in sides:
         named = [one for one in candidates if _names(one.block, side)][:SIDE_BLOCKS]
         if named:
-            best, *_ = _best(f"What is {side}?", "definition", named, passages, read=read)
+            best, *_ = _best(asks.format(side), "definition", named, passages, read=read)
             found.append(_extended(best, passages[best.block.passage], text_at))
     apart = list(
         {(one.source.document_id, one.source.start + one.start): one for one in found}.values()
@@ -461,6 +505,46 @@ def _extended(best: _Best, passage: Passage, text_at: TextAt | None) -> Excerpt:
     )
 
 
+def _outlined(best: _Best, passage: Passage, text_at: TextAt | None) -> Excerpt | None:
+    """Return the list that a block is a part of, whole or by the beginning of each item.
+
+    None where the block is no such part: it is shown as it stands.
+    """
+    source, block = _around(best.block, passage, text_at, reach=LIST_REACH)
+    blocks = [each for each in split_blocks([source]) if _in_section(each, block)]
+    place = next((row for row, each in enumerate(blocks) if each.end > block.start), 0)
+    first = last = place
+    while first > 0 and blocks[first - 1].form == blocks[first].form == "list":
+        first -= 1
+    while last + 1 < len(blocks) and blocks[last + 1].form == blocks[last].form == "list":
+        last += 1
+    items = blocks[first : last + 1]
+    start, end = items[0].start, items[-1].end
+    text = source.text[start:end]
+    if len(items) >= SIBLINGS and count_words(text) > LONGEST_WORDS:
+        text = "\n".join(_beginning(each.text) for each in items)
+    elif items[0].form != "list" or start >= block.start:
+        return None
+    return Excerpt(
+        source=source,
+        start=start,
+        end=end,
+        heading=block.heading,
+        text=text[: cut_long(text)],
+        score=best.score,
+        logit=best.logit,
+    )
+
+
+def _beginning(item: str) -> str:
+    """Return the first sentence of an item, with the next one where it is but a name."""
+    end = 0
+    for _, end in sentence_spans(item):
+        if count_words(item[:end]) >= ITEM_WORDS:
+            break
+    return f"{item[:end].rstrip()} …" if item[end:].strip() else item[:end].rstrip()
+
+
 def _short(best: _Best, passage: Passage) -> Excerpt:
     """Show a block by itself."""
     block = best.block
@@ -477,10 +561,10 @@ def _short(best: _Best, passage: Passage) -> Excerpt:
 
 
 def _around(
-    block: ExcerptBlock, passage: Passage, text_at: TextAt | None
+    block: ExcerptBlock, passage: Passage, text_at: TextAt | None, *, reach: int = REACH
 ) -> tuple[Passage, ExcerptBlock]:
     """Return a passage with what stands around it in its document, and a block whole in that."""
-    before, behind = _before(passage, text_at), _behind(passage, text_at)
+    before, behind = _before(passage, text_at, reach), _behind(passage, text_at, reach)
     wide = replace(
         passage,
         text=f"{before}{passage.text}{behind}",
@@ -497,9 +581,9 @@ def _around(
     return wide, replace(block, passage=0, start=start, end=end, section=section)
 
 
-def _before(passage: Passage, text_at: TextAt | None) -> str:
+def _before(passage: Passage, text_at: TextAt | None, reach: int) -> str:
     """Return whole paragraphs that lead to a passage, from its last code block on."""
-    start = max(0, passage.start - REACH)
+    start = max(0, passage.start - reach)
     found = text_at(passage.document_id, start, passage.start) if text_at else ""
     if len(found) != passage.start - start:
         return ""
@@ -508,10 +592,10 @@ def _before(passage: Passage, text_at: TextAt | None) -> str:
     return found if found.count("```") % 2 == 0 else found.rpartition("```")[2]
 
 
-def _behind(passage: Passage, text_at: TextAt | None) -> str:
+def _behind(passage: Passage, text_at: TextAt | None, reach: int) -> str:
     """Return whole paragraphs that follow a passage."""
-    found = text_at(passage.document_id, passage.end, passage.end + REACH) if text_at else ""
-    return found if len(found) < REACH else found.rpartition("\n\n")[0]
+    found = text_at(passage.document_id, passage.end, passage.end + reach) if text_at else ""
+    return found if len(found) < reach else found.rpartition("\n\n")[0]
 
 
 def _section_start(

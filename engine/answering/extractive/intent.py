@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from graph.text.cjk import simplified
+from graph.text.cjk import HAN, simplified
 
 from ...prompts import language_of
+from ...storage.graph_api import given_name
 from .question_type import classify_question
 
 Intent = Literal["command", "comparison", "cause", "list", "steps", "definition", "explanation"]
@@ -33,15 +34,22 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
 )  # fmt: skip
 _CHINESE: tuple[tuple[Intent, str], ...] = (
     ("command", r"命令"),
-    ("comparison", r"区别|不同|差异|差别|比较|对比"),
-    ("cause", r"为什么|为何|原因|缘何"),
+    (
+        "comparison",
+        r"区别|不同|差异|差别|比较|对比|异同|哪[一个种]{1,2}(?:更|比较|好)|(?:选择?|使?用)哪",
+    ),
+    ("cause", r"(?<![称名叫作成分译改化变分])为什么|为何|原因|缘何"),
     (
         "list",
         r"列出|[有是]哪些|哪[几两二三四五六七八九十][种个类位名]|(?:支持|包括|包含|提供|分为)了?哪些",
     ),
-    ("explanation", r"怎么来|由来|吗[？?。]*$|是否"),
+    ("explanation", r"怎么来|由来|来自|来源|出自|吗[？?。]*$|是否|有[什何]么?用|作用|用途"),
     ("steps", r"如何|怎样|怎么(?!会)"),
-    ("definition", r"什么是|是什么[？?。]*$|指什么|什么意思|何谓"),
+    ("definition", r"什么是|^[^的]+是什么[？?。]*$|指什么|什么意思|何谓|定义"),
+    (
+        "definition",
+        rf"^(?:(?![的之谁])[{HAN}A-Za-z·\s]){{2,16}}(?:又|究竟|到底)?是(?:谁|何人|什么人)[？?。]*$",
+    ),
 )
 _TABLES = {
     "en": tuple(
@@ -57,6 +65,8 @@ _ATTRIBUTE = re.compile(
     re.I,
 )
 _LONGEST_SUBJECT = 8
+LONGEST_NAME = 12
+"""Characters of a Chinese question's person, at most: 弗拉基米尔·弗拉基米罗维奇."""
 _FACTS = frozenset(("person", "time", "place", "amount", "money", "code", "nationality"))
 
 
@@ -66,7 +76,7 @@ def question_intent(question: str) -> Intent | None:
     found = next((i for i, pattern in _TABLES[asked.language] if pattern.search(text)), None)
     if found in ("command", "comparison", "cause", "steps", "list"):
         return found
-    if asked.kind in _FACTS and (found != "definition" or asked.language == "zh"):
+    if asked.kind in _FACTS and found != "definition":
         return None
     if found is None and definition_subject(question):
         return "definition"
@@ -126,17 +136,69 @@ def shows_intent(intent: Intent, text: str, question: str) -> bool:
     return pattern is not None and pattern.search(text) is not None
 
 
+def is_defined_by(heading: str, intent: Intent, question: str) -> bool:
+    """Check that what stands first below a heading defines what a question asks about.
+
+    The heading is the subject itself, or asks what it is.
+    """
+    if intent != "definition":
+        return False
+    subject = _subject(question).casefold()
+    title = _asked_out(_NUMBER.sub("", heading)).casefold()
+    return bool(subject) and title in (subject, f"{subject}s")
+
+
+_NUMBER = re.compile(r"^\W*(?:\d+[.\d]*|第.{1,4}[章节回])\s*")
+
+
+def asked_person(question: str) -> str:
+    """Return the Chinese person of *徐庶是谁？*, else nothing."""
+    subject = _subject(question) if language_of(question) == "zh" else ""
+    is_person = re.search("谁|何人|什么人", simplified(question)) and len(subject) <= LONGEST_NAME
+    return subject if is_person and question_intent(question) == "definition" else ""
+
+
 def _defines(text: str, question: str) -> bool:
-    if language_of(question) == "zh":
-        subject = re.sub(r"什么是|是什么.*|指什么|什么意思|何谓|[？?。\s]", "", question)
-        said = rf"(?:^|[。！？；\n])\W*{re.escape(subject)}{_SAYS_CHINESE}"
-        return bool(subject) and re.search(said, re.sub(r"[*\s]+", "", text)) is not None
-    subject = definition_subject(question) or _mean_subject(question)
+    subject = _subject(question)
     if not subject:
         return False
+    if language_of(question) == "zh":
+        plain = re.sub(r"[*\s]+", "", text)
+        said = rf"(?:^|[。！？；\n])\W*{re.escape(subject)}{_SAYS_CHINESE}"
+        return re.search(said, plain) is not None or introduces(plain, subject)
     last = re.escape(subject.strip("\"'“”").split()[-1].rstrip("s"))
     pattern = rf"{_NAME_START}\W*{last}(?:e?s)?{_SAYS}"
     return re.search(pattern, text.replace("*", ""), re.I) is not None
+
+
+def introduces(text: str, person: str) -> bool:
+    """Check that a text introduces a Chinese person: 姓周，名仓, 徐庶，字元直, 徐庶者，颍川人也."""
+    given = given_name(person)
+    family = person[: len(person) - len(given)] if given else ""
+    name = re.escape(person)
+    forms = [
+        rf"{name}[，,]?(?:者[，,]|表?字|道?号|(?!是)[{HAN}]{{2,6}}人[也氏士])|号[为曰]?{name}",
+        rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:[也，。]|之)|人{name}[，,]?[表]?字",
+    ]
+    if family:
+        forms.append(rf"[复覆]?姓{family}[，,]?(?:单?名|讳){given}")
+    return re.search("|".join(forms), text) is not None
+
+
+def _subject(question: str) -> str:
+    """Return what a question for a definition asks about, as it is written there; or nothing."""
+    if language_of(question) == "zh":
+        return _asked_out(simplified(question))
+    return definition_subject(question) or _mean_subject(question)
+
+
+def _asked_out(text: str) -> str:
+    """Return a question or a title without the words that ask what it is."""
+    if english := definition_subject(text):
+        return english
+    asks = r"什么是|(?:又|究竟|到底)?是(?:什么|谁|何人).*|的定义|定义|指(?:的是)?什么|什么意思|何谓"
+    text = re.sub(r"（[^）]*）|\([^)]*\)", "", text)
+    return re.sub(rf"{asks}|[？?。\s]", "", text) if re.search(f"[{HAN}]", text) else text.strip()
 
 
 _MEAN = re.compile(
@@ -159,6 +221,8 @@ _AND = re.compile(r"\s*,\s*(?:and\s+)?|\s+(?:and|with|to|versus|vs\.?|from)\s+",
 
 def compared_sides(question: str) -> tuple[str, ...]:
     """Return the names that a question compares, in its order; none if it is not clear which."""
+    if language_of(question) == "zh":
+        return _compared_in_chinese(question)
     found = _SIDES.search(question)
     if found is None:
         return ()
@@ -166,3 +230,22 @@ def compared_sides(question: str) -> tuple[str, ...]:
     sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in _AND.split(whole)]
     sides = [side.strip("\"'“” ") for side in sides if side.strip()]
     return tuple(sides) if 2 <= len(sides) <= 4 else ()
+
+
+_SIDES_CHINESE = re.compile(
+    r"(?:比较|对比)(?:一下)?(?P<many>[^，。？?的]+?)(?:的|[，。？?]|$)"
+    r"|^(?P<differ>[^，。？?]+?)(?:之间|两者|三者)?的?(?:有|是|存在)?(?:什么|哪些|何)?的?(?:主要)?"
+    r"(?:区别|不同|差异|差别|异同)"
+)
+_AND_CHINESE = re.compile(r"\s*[、，]\s*|\s*[和与跟及同]\s*|\s+(?:vs\.?|and)\s+", re.I)
+
+
+def _compared_in_chinese(question: str) -> tuple[str, ...]:
+    found = _SIDES_CHINESE.search(simplified(question))
+    if found is None:
+        return ()
+    sides = [
+        side.partition("的")[0].strip("“”「」 ")
+        for side in _AND_CHINESE.split(found["many"] or found["differ"])
+    ]
+    return tuple(side for side in sides if side) if 2 <= len(sides) <= 4 else ()

@@ -11,10 +11,13 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import extractive_answer
+from engine.answering.extractive.blocks import WINDOW_WORDS, count_words, split_blocks
 from engine.answering.extractive.excerpt import Excerpt, direct_first, render_excerpt
 from engine.answering.extractive.intent import (
     compared_sides,
     definition_subject,
+    introduces,
+    is_defined_by,
     question_intent,
     shows_intent,
     strip_intent_words,
@@ -92,6 +95,10 @@ def ask(question: str, **options: object) -> Draft:
         ("What is the nationality of the director of The Gull?", None),
         ("What genus does the plant belong to?", None),
         ("那项专利的申请号是什么？", None),
+        ("周仓是谁？", "definition"),
+        ("那条船的船长是谁？", None),
+        ("锣鼓经的节奏型称为什么？", None),
+        ("应该选哪个分支？", "comparison"),
     ],
 )
 def test_a_question_for_a_fact_has_no_intent_of_an_excerpt(
@@ -114,6 +121,10 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("How do A, B and C differ?", ("A", "B", "C")),
         ("Gull vs. Petrel", ("Gull", "Petrel")),
         ("What is the difference?", ()),
+        ("stable 和 testing 有什么区别？", ("stable", "testing")),
+        ("关羽与张飞的性格有何不同？", ("关羽", "张飞")),
+        ("比较海鸥号、海燕号", ("海鸥号", "海燕号")),
+        ("有什么区别？", ()),
     ],
 )
 def test_the_sides_of_a_comparison_are_read_off_the_question(
@@ -407,6 +418,86 @@ def test_a_chinese_definition_says_of_its_subject_what_it_is() -> None:
 
     assert shows_intent("definition", "Debian GNU/Linux 是一个发行版。", asked)
     assert not shows_intent("definition", "它们都不是 Debian；它们是发行版。", asked)
+
+
+def test_a_heading_that_asks_for_the_same_thing_is_a_sign_of_its_definition() -> None:
+    assert is_defined_by(
+        "7.8. What is a Virtual Package?", "definition", "What is a virtual package?"
+    )
+    assert is_defined_by("12.1.2. LVM（逻辑卷管理）", "definition", "LVM 是什么？")
+    assert is_defined_by("什么是虚拟软件包？", "definition", "虚拟软件包是什么？")
+    assert not is_defined_by("RAID 还是 LVM？", "definition", "LVM 是什么？")
+    assert not is_defined_by("LVM", "steps", "怎么建立 LVM？")
+
+
+@pytest.mark.parametrize(
+    ("text", "person", "is_introduced"),
+    [
+        ("山上有一人，姓周，名仓，两臂有千斤之力", "周仓", True),
+        ("某本颍川徐庶，字元直", "徐庶", True),
+        ("廖化者，襄阳人也", "廖化", True),
+        ("赵云是谨细之人，不肯造次", "赵云", False),
+        ("周仓顿首告曰", "周仓", False),
+    ],
+)
+def test_a_chinese_person_is_introduced_by_name_style_or_place(
+    text: str, person: str, is_introduced: bool
+) -> None:
+    assert introduces(text, person) is is_introduced
+
+
+def test_who_a_chinese_person_is_is_told_from_the_sentence_that_introduces_it() -> None:
+    told = _passage(
+        "周仓顿首拜谢。周仓大喜。山上有一关西人，姓周，名仓，两臂有千斤之力。原在张宝部下为将。"
+    )
+
+    draft = _asked("周仓是谁？", [told])
+
+    assert draft.text == "山上有一关西人，姓周，名仓，两臂有千斤之力。 [1]\n原在张宝部下为将。 [2]"
+
+
+def test_a_list_longer_than_an_excerpt_is_shown_by_the_beginnings_of_its_items() -> None:
+    items = [
+        f"- Level {n}\n  - Level {n} keeps {n} copies of a block. {FILLER} {FILLER}"
+        for n in range(1, 5)
+    ]
+    document = "## The levels\n\nThere are four levels.\n\n" + "\n".join(items) + "\n"
+    start = document.index("- Level 3")
+
+    draft = _asked(
+        "List the levels.",
+        [_passage(document[start:], start=start)],
+        text_at=lambda _, begin, end: document[begin:end],
+    )
+
+    (citation,) = draft.citations
+    assert [f"Level {n} keeps {n} copies of a block. …" in draft.text for n in range(1, 5)] == [
+        True
+    ] * 4
+    assert "wheelhouse" not in draft.text
+    assert document[citation.start : citation.end] == citation.quote
+
+
+def test_a_list_of_which_a_passage_holds_the_end_is_shown_from_its_beginning() -> None:
+    document = "## Boats\n\nThe boats are:\n\n- the Gull;\n- the Petrel;\n- the Tern.\n"
+    start = document.index("- the Tern")
+
+    draft = _asked(
+        "List the boats.",
+        [_passage(document[start:], start=start)],
+        text_at=lambda _, begin, end: document[begin:end],
+    )
+
+    assert "- the Gull;\n- the Petrel;\n- the Tern." in draft.text
+
+
+def test_a_long_paragraph_is_cut_into_windows_of_whole_sentences() -> None:
+    sentences = [f"Bell {n} rings when the fog comes in over the outer harbour." for n in range(40)]
+    blocks = split_blocks([_passage(" ".join(sentences))])
+
+    assert len(blocks) > 2
+    assert all(count_words(each.text) <= WINDOW_WORDS for each in blocks)
+    assert " ".join(each.text for each in blocks) == " ".join(sentences)
 
 
 FILLER = " ".join(["The mate writes the log of the day in the wheelhouse."] * 9)

@@ -246,3 +246,10 @@ def test_a_heading_in_capitals_is_no_answer() -> None:
     sheet = replace(known, text=text, end=len(text))
     found = split_passages([sheet])
     assert [sentence.text for sentence in found] == [text.split("\n\n")[1]]
+
+
+def test_a_sentence_that_is_a_question_is_no_answer() -> None:
+    (known,) = passages("Jon Abara")
+    text = "Where do the names of the boats come from? They come from birds of the bay."
+    draft = answer("Where do the names of the boats come from?", [replace(known, text=text)])
+    assert draft.text == "Jon Abara: They come from birds of the bay. [1]"

@@ -139,6 +139,15 @@ def test_names_of_the_graph_pull_a_question_to_local() -> None:
     assert classify_scope("沈望舒和陆听澜的父亲", known_names=2).mode == "local"
 
 
+@pytest.mark.parametrize(
+    "question", ["如何升级整个系统？", "怎样备份整个硬盘？", "怎么给部门添加用户？"]
+)
+def test_how_to_do_a_thing_to_the_whole_of_something_is_no_question_about_the_whole(
+    question: str,
+) -> None:
+    assert classify_scope(question).mode == "local"
+
+
 def test_question_words_are_no_names() -> None:
     assert names_in("What did Ada Byron tell the Royal Society?") == ["Ada Byron", "Royal Society"]
     assert names_in("Summarise the reports") == []

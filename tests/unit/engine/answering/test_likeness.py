@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.embeddings.likeness import LOGITS, LikenessReader, likeness_reader
+from engine.answering.extractive.likeness import LOGITS, LikenessReader, likeness_reader
 from engine.embeddings.multilingual import MultilingualEmbedding
 
 _ASKED = "什么是缆？"
@@ -29,6 +29,14 @@ def test_a_text_weighs_by_its_cosine_and_its_heading_by_itself() -> None:
     assert whole == pytest.approx(LOGITS)
     assert other == pytest.approx(0.0)
     assert other < below < whole
+
+
+def test_a_text_weighs_by_the_sentence_that_is_nearest() -> None:
+    read = LikenessReader(_Near())
+
+    among, alone = read(_ASKED, ["书: 站\n人在岸上。缆在海底。船在港里。", "书: 站\n缆在海底。"])
+
+    assert among == pytest.approx(alone)
 
 
 def test_nothing_reads_without_the_multilingual_model_or_where_no_reader_is_wanted() -> None:
