@@ -248,7 +248,7 @@ class GraphSettings(_Section):
     judged_pairs: int = Field(0, ge=0)
     summarise: bool = False
     reports: Literal["extractive", "eager", "lazy"] = "lazy"
-    report_min_entities: int = Field(4, ge=1)
+    report_min_entities: int = Field(6, ge=1)
     report_budget_tokens: int = Field(24_000, ge=0)
     communities: Literal["exact", "anchored"] = "exact"
     drift: float = Field(0.1, ge=0, le=1)
