@@ -142,12 +142,14 @@ CUES = (
          r"(?:所有|这些|全部|各个?|整个|多份|不同|这批|几份)(?:的)?(?:文档|文件|资料|材料|文章|报告"
          r"|来源|文库|文献|记录|语料|故事|档案|资料库)"),
     _cue("points at the documents (Chinese)", 1.5,
-         r"这[本份部篇](?:书|手册|文档|文件|资料|小说|常见问题)|(?:书|手册|资料|文档|文件|小说)[里中]"),
+         r"[这全本该][本份部篇]?(?:书|手册|文档|文件|资料|小说|常见问题)|这[几些][章回节篇]|(?:书|手册|资料|文档|文件|小说)[里中]"),
     _cue("points at all there is (Chinese)", 2.0,
          r"这[些批堆套里]|这里面|整[套个](?!系统|程序|软件|网络|磁盘|硬盘|目录)|全[部体]|手头|总的|看完|看出"),
     _cue("asks for the main matters (Chinese)", 1.5,
          r"(?:主要|核心|重要|共同|常见|反复出现|普遍)的?[^，。？?的]{0,4}(?:主题|内容|观点|议题|矛盾|冲突|问题"
          r"|人物|事件|线索|结论|思想|话题|分歧|风险|争议|趋势|教训|领域|势力|机构|组织|挑战|原因|关切)"),
+    _cue("asks what is told (Chinese)", 1.2,
+         r"(?:主要|大致|大概|大体)(?:上|都)?(?:讲|写|说|谈|介绍|叙述|描述|记)(?:述|载)?了?(?:些|的是|哪些)?(?:什么|内容|哪些)"),
     _cue("asks for themes or trends (Chinese)", 0.9,
          r"主题|趋势|脉络|线索|共同点|共同之处|分歧|议题|异同|资料库|文库|语料"),
     _cue("holds an abstract noun (Chinese)", 1.5,
@@ -310,6 +312,7 @@ _CHINESE = {
     "asks for a summary": "要求总结",
     "asks for a bare summary": "只要求总结",
     "asks to put together": "要求归纳整理",
+    "asks what is told": "询问讲了什么",
     "asks for themes or trends": "询问主题或趋势",
     "holds an abstract noun": "问的是抽象的事",
     "is about many people or papers": "涉及许多人或资料",

@@ -29,13 +29,15 @@ _SCOPE_EN = re.compile(
     r"|dataset|data|knowledge|summar\w+|overview|outline|describe|discuss\w*|about|contain\w*|cover\w*"
     r"|deal\w*|give|tell|list|what|which|who|how|why|where|when|is|are|was|were|do|does|did|the|these"
     r"|this|those|of|in|on|an?|and|to|for|from|me|us|please|can|you|there|be|here|it|its|they|together"
-    r"|picture|big|gist|content|contents|recur\w*|run|shared?|says?|said|mention\w*|meetings?|books?|as|by)\b",
+    r"|picture|big|gist|content|contents|recur\w*|run|shared?|says?|said|mention\w*|meetings?|books?|as|by"
+    r"|novels?|stor(?:y|ies)|plots?|chapters?|parts|manuals?|handbooks?|guides?|characters?|happen\w*)\b",
     re.IGNORECASE,
 )
 _SCOPE_ZH = re.compile(
-    r"主要|总体|整体|所有|全部|整个|这些|这批|各个?|共同|核心|重要|主题|内容|话题|议题|问题|观点|要点|思想|结论"
+    r"这?几?[本部份篇册章回节](?=书|小说|手册|指南|故事)|这[一几]?[本部份篇册章回节]|[全本该]书|(?<![图证文秘诏])书(?=[中里的主讲写说]|$)|小说|手册|指南|章节|故事|情节|人物|梗概|大意"
+    r"|主要|总体|整体|所有|全部|整个|这些|这批|各个?|共同|核心|重要|主题|内容|话题|议题|问题|观点|要点|思想|结论"
     r"|趋势|线索|文档|文件|资料库?|材料|文章|文库|语料|来源|报告|总结|概括|概述|归纳|综述|介绍|说明|反映|涉及|讨论"
-    r"|讲述?|说了?|谈|一?些|描述|包含|关于|什么|哪些|哪|如何|怎样?|请|一下|是|的|了|吗|呢|有|在|中|里|和|与|对|从|来看|上|出"
+    r"|讲述?|写|说了?|谈|一?些|描述|包含|关于|什么|哪些|哪|如何|怎样?|请|一下|是|的|了|吗|呢|有|在|中|里|和|与|对|从|来看|上|出"
 )
 
 

@@ -120,3 +120,27 @@ def test_an_overview_of_a_subject_tells_of_it_alone(engine: KnowledgeEngine) -> 
     check(engine, answer)
     assert answer.citations
     assert "zebra" not in answer.text.lower()
+
+
+def test_a_book_of_many_chapters_is_told_by_their_titles_in_order(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("book")
+    numbers = "一二三四五六七八九"
+    deeds = ("借箭", "渡江", "烧营", "问路", "守城", "求医", "还书", "赠马", "归乡")
+    chapters = [
+        f"第{number}回 赵明{deed}\n\n"
+        + "".join(f"却说赵明第{day}日在城中{deed}，众人都来看他，热闹了半天。" for day in range(40))
+        + "\n"
+        for number, deed in zip(numbers, deeds, strict=True)
+    ]
+    (folder / "book.txt").write_text("\n".join(chapters), encoding="utf8")
+    with open_engine(folder / "library") as engine:
+        engine.add(folder)
+        answer = engine.ask("这本书主要讲了什么？")
+        check(engine, answer)
+
+    told = [line for line in answer.text.splitlines() if line.startswith("- 第")]
+    assert answer.text.startswith("这份文档分为 9 个部分：")
+    assert [deed in line for deed, line in zip(deeds, told, strict=True)] == [True] * 9
+    assert not answer.abstained

@@ -31,6 +31,10 @@ from .topics import Topic, Unit, group_units, plain_title, sample_chunks, units_
 MAX_NAMES = 4
 _LISTED = 6
 """Maximum number of people and of places that are listed."""
+CHAPTERS = 40
+"""Parts of one document that are listed; of more, so many at equal distances."""
+_OFTEN = 3
+"""Chunks of a part that hold a name that is shown beside its title."""
 _SHOWN_TITLES = 4
 _READ = 24
 """Maximum number of chunks of a topic whose sentences compete."""
@@ -204,7 +208,9 @@ class _Page:
         titles: list[str] = []
         blocks: list[str] = []
         told: list[frozenset[str]] = []
-        for topic in topics:
+        blocks += self._chapters(spread)
+        parts = len(self.units) if blocks else 0
+        for topic in topics if not blocks else ():
             if len(titles) == self.scene.plan.topics:
                 break
             title = self._title(topic, spread, titles)
@@ -218,7 +224,7 @@ class _Page:
             return abstain(language, detail="no sentence tells of a topic")
         shown = self.units if self.subject is None else citations
         documents = len({one.document_id for one in shown})
-        lead = self._lead(len(blocks), documents)
+        lead = self._lead(parts or len(blocks), documents)
         return Draft(
             text="\n\n".join(filter(None, (lead, *blocks, self._facts(spread)))),
             citations=citations,
@@ -253,6 +259,32 @@ class _Page:
             f"{documents:,} documents{sample} on {topics} topics:",
             f"{documents:,} 份文档{sample}，{topics} 个主题：",
         )
+
+    def _chapters(self, spread: Counter[Entity]) -> list[str]:
+        """Return the parts of one document in order, each with its chief names, cited at its title.
+
+        None where there are no more parts than topics, or where a part has no title.
+        """
+        many = len(self.units) > self.scene.plan.topics
+        if self.subject or self.documents != 1 or not (many and all(u.title for u in self.units)):
+            return []
+        shown = [
+            self.units[at * len(self.units) // CHAPTERS] for at in range(CHAPTERS)
+        ] if len(self.units) > CHAPTERS else list(self.units)  # fmt: skip
+        lines = []
+        for unit in shown:
+            topic = Topic((unit,), {})
+            names = self._names(topic, unit.title, spread, least=_OFTEN)
+            told = self._say(": ", "：") + self._say(", ", "、").join(names) if names else ""
+            heading = unit.headings[-1] if unit.headings else unit.title
+            places = ((chunk, chunk.text.find(heading)) for chunk in unit.chunks)
+            place = next((one for one in places if one[1] >= 0), None)
+            mark = ""
+            if place is not None:
+                said = _Said(place[0], place[1], place[1] + len(heading), frozenset(), 0.0)
+                mark = " " + self.cited.line(said).rpartition(" ")[2]
+            lines.append(f"- {unit.title}{told}{mark}")
+        return ["\n".join(lines)]
 
     def _block(
         self, topic: Topic, title: str, spread: Counter[Entity], lines: Sequence[str]
@@ -354,10 +386,12 @@ class _Page:
             if surfaces[term]
         ]
 
-    def _names(self, topic: Topic, title: str, spread: Counter[Entity]) -> list[str]:
+    def _names(
+        self, topic: Topic, title: str, spread: Counter[Entity], *, least: int = 1
+    ) -> list[str]:
         """Return the names that mark a topic, in the question's language where there is one."""
         inside = Counter(one for c in topic.chunks for one in self.known.of_chunk.get(c.id, ()))
-        least = 2 if len(topic.chunks) > _READ // 2 else 1
+        least = max(least, 2 if len(topic.chunks) > _READ // 2 else 1)
         scored = [
             (
                 -round(_KINDS[entity.type] * count * self._rarity(entity, spread), 6),
