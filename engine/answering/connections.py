@@ -47,11 +47,29 @@ _HUB = 0.15
 """Length added for each doubling of the relations of a thing on the way."""
 _POOR, _NEXT = 2.0, 0.1
 """Length added where the best sentence is a list, and where the names stand in two sentences."""
+_TOLD = 0.6
+"""Length taken off where what one is to the other stands between their names."""
 _IN_DOCUMENT, _OFTEN, _DOCUMENTS = 3.4, 0.05, 8
 """Length of the step from one to the other in a document, less for each sentence that names the
 rarer of the two, and number of documents looked at."""
 _MAX_QUOTE = 400
 """Maximum length of a sentence in characters."""
+
+_ROLE = re.compile(
+    r"\b(?:(?:grand|god|step|foster )?-?(?:father|mother|son|daughter|child|parent)s?(?:-in-law)?"
+    r"|(?:half-)?(?:brother|sister)s?(?:-in-law)?|wife|husband|widow(?:er)?|spouse|uncle|aunt|nephew"
+    r"|niece|cousin|twin|sibling|heir|fianc[ée]e?|sweetheart|friend|rival|enemy|partner|colleague"
+    r"|assistant|apprentice|clerk|servant|secretary|deputy|student|pupil|teacher|tutor|mentor|supervisor"
+    r"|successor|predecessor|employer|employee|master|landlord|tenant|neighbour|owner|founder"
+    r"|director|author|designer|captain|leader|member|subsidiary|branch|part)s?\b"
+    r"|[之的]?(?:父|母|子|女|兄|弟|姐|妹|妻|夫|侄|甥|叔|伯|舅|姑|孙|婿|师|徒|友|同窗|部将|谋士|军师|主公|义弟|义兄"
+    r"|兄弟|丈夫|妻子|儿子|女儿|父亲|母亲|学生|老师|上司|下属|同事|创始人|成员)"
+)
+"""What one thing is to another; between their names, or behind the second as *Ada's nephew*."""
+_BETWEEN, _BEHIND = 60, 40
+"""Characters between two names, and behind the second, in which that stands."""
+_APPOSED = re.compile(r"\W{0,3}")
+_OWNED = re.compile(r"['’]s?\s+(?:[\w-]+\s+){0,2}")
 
 _JOINED = r"(?:connected|related|linked|associated|tied|joined)"
 _EACH = r"(?:each other|one another)"
@@ -211,7 +229,8 @@ class _Connection:
             documents = [each for each in documents if each[0] != told[0].quote.document_id]
         elif together and (best is None or _length(best) >= together[0].length):
             lines = [self._direct(one, other)]
-            lines += [f"- {said.before}{self._quoted(said.quote)}" for said in together[:_DIRECT]]
+            near = [said for said in together if said.length <= max(together[0].length, _UNSTATED)]
+            lines += [f"- {said.before}{self._quoted(said.quote)}" for said in near[:_DIRECT]]
         elif best is not None and len(best.edges) == 1:
             lines = [self._direct(one, other)]
             edges = self.explorer.between(one.id, other.id, evidences=_EVIDENCES)
@@ -486,7 +505,25 @@ def _of_chunk(
             continue
         length += _POOR if _is_poor(text) else 0.0
         length += 0.0 if stands_alone(text) else _NEXT
+        length -= _TOLD if all(held) and _tells_role(text, names) else 0.0
         yield _Together(_quote_of(chunk, *span), before, round(length, 6))
+
+
+def _tells_role(text: str, names: Sequence[re.Pattern[str]]) -> bool:
+    """Check that a sentence says what one is to the other: "Fred, Scrooge's nephew"."""
+    for one, other in (names, names[::-1]):
+        for first in one.finditer(text):
+            second = other.search(text, first.end(), first.end() + 2 * _BETWEEN)
+            if second is None or second.start() - first.end() > _BETWEEN:
+                continue
+            between = text[first.end() : second.start()]
+            if re.search(r"[.!?;。！？；]\s", between):
+                continue
+            behind = text[second.end() : second.end() + _BEHIND]
+            owned = _OWNED.match(behind) if _APPOSED.fullmatch(between) else None
+            if _ROLE.search(between) or (owned and _ROLE.match(behind, owned.end())):
+                return True
+    return False
 
 
 def _is_heading(text: str) -> bool:

@@ -144,3 +144,23 @@ def test_a_book_of_many_chapters_is_told_by_their_titles_in_order(
     assert answer.text.startswith("这份文档分为 9 个部分：")
     assert [deed in line for deed, line in zip(deeds, told, strict=True)] == [True] * 9
     assert not answer.abstained
+
+
+def test_what_one_is_to_the_other_is_told_before_sentences_that_only_name_both(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("cast")
+    (folder / "play.md").write_text(
+        "# The Quay\n\nOrla Finch and Tam Reed walked along the quay on Sunday.\n\n"
+        "“Come in, Tam Reed!” said Orla Finch’s cook.\n\n"
+        "The cast:\n\n- Tam Reed, Orla Finch's nephew.\n- Ned Gale, a clerk to Tam Reed.\n",
+        encoding="utf8",
+    )
+    with open_engine(folder / "library") as engine:
+        engine.add(folder / "play.md")
+        kin = engine.ask("How are Orla Finch and Tam Reed connected?")
+        work = engine.ask("How is Ned Gale related to Tam Reed?")
+
+    assert kin.text.splitlines()[1].endswith("Tam Reed, Orla Finch's nephew. [1]")
+    assert "cook" not in kin.text
+    assert "Ned Gale, a clerk to Tam Reed. [1]" in work.text.splitlines()[1]
