@@ -13,6 +13,7 @@ takes their place.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -173,8 +174,12 @@ def __dir__() -> list[str]:
 
 
 def main() -> None:
-    """Run the command line."""
-    import_module(f"{_PARENT}engine.cli.main").main()
+    """Run the command line; a server that has the library open answers what it can."""
+    code = import_module(f"{_PARENT}engine.cli.served").answer_elsewhere(sys.argv[1:])
+    if code is None:
+        import_module(f"{_PARENT}engine.cli.main").main()
+    else:
+        sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -151,6 +151,8 @@ class KnowledgeEngine:
         self._pictures = parts.graph_views
         self._retriever = parts.retriever
         self._router = parts.router
+        self.writes_answers = models.answers is not None
+        """Whether a language model writes answers."""
 
     @classmethod
     def open(

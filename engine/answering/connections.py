@@ -65,7 +65,7 @@ _ROLE = re.compile(
     r"|[之的]?(?:父|母|子|女|兄|弟|姐|妹|妻|夫|侄|甥|叔|伯|舅|姑|孙|婿|师|徒|友|同窗|部将|谋士|军师|主公|义弟|义兄"
     r"|兄弟|丈夫|妻子|儿子|女儿|父亲|母亲|学生|老师|上司|下属|同事|创始人|成员)"
 )
-"""What one thing is to another; between their names, or behind the second as *Ada's nephew*."""
+"""A part that one thing plays for another; between their names, or behind the second name."""
 _BETWEEN, _BEHIND = 60, 40
 """Characters between two names, and behind the second, in which that stands."""
 _APPOSED = re.compile(r"\W{0,3}")

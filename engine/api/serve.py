@@ -13,7 +13,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,13 +36,23 @@ from .mcp import LONGEST_BODY_BYTES, PATH, McpPart, Owned
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from ..engine import KnowledgeEngine
+
 _MOST_CONNECTIONS = 1_000
 _LONGEST_HEADERS_BYTES = 32_768
 _GRACE_SECONDS = 3
 
 
-def serve(library: Path, settings: Settings, *, started: Callable[[str], None]) -> None:
+def serve(
+    library: Path,
+    settings: Settings,
+    *,
+    started: Callable[[str], None],
+    beside: Callable[[KnowledgeEngine], AbstractContextManager[None]] | None = None,
+) -> None:
     """Serve a library until interrupted; `started` is told the address.
+
+    `beside` is entered with the open engine for as long.
 
     Raises:
         SettingsError: no token where one is needed, or an address that cannot be had.
@@ -53,7 +63,16 @@ def serve(library: Path, settings: Settings, *, started: Callable[[str], None]) 
     where = page_address(listener, settings.serve)
     try:
         app = create_app(library, settings)
-        run_server(app, settings.serve, listener, started=lambda: started(where))
+        with ExitStack() as stack:
+            if beside is not None:
+                stack.enter_context(beside(app.state.service.engine))
+            run_server(
+                app,
+                settings.serve,
+                listener,
+                started=lambda: started(where),
+                ended=stack.close,  # a signal that ends the process leaves no time for it
+            )
     finally:
         listener.close()
     if app.state.service.is_busy:
@@ -63,13 +82,18 @@ def serve(library: Path, settings: Settings, *, started: Callable[[str], None]) 
 
 
 def run_server(
-    app: object, settings: ServeSettings, listener: socket.socket, *, started: Callable[[], None]
+    app: object,
+    settings: ServeSettings,
+    listener: socket.socket,
+    *,
+    started: Callable[[], None],
+    ended: Callable[[], None] | None = None,
 ) -> None:
     """Run an ASGI application on a socket until interrupted.
 
-    `started` is called once it answers.
+    `started` is called once it answers, `ended` once it does no more.
     """
-    server = _Server(_config(app, settings), started=started)
+    server = _Server(_config(app, settings), started=started, ended=ended)
     with suppress(KeyboardInterrupt):
         server.run(sockets=[listener])
 
@@ -124,16 +148,28 @@ def page_address(listener: socket.socket, settings: ServeSettings) -> str:
 
 
 class _Server(uvicorn.Server):
-    """Says when it is ready; an interrupt ends it without a traceback."""
+    """Says when it is ready and when it has ended; an interrupt ends it without a traceback."""
 
-    def __init__(self, config: uvicorn.Config, *, started: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        *,
+        started: Callable[[], None],
+        ended: Callable[[], None] | None,
+    ) -> None:
         super().__init__(config)
         self._tell = started
+        self._ended = ended
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._tell()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        if self._ended is not None:
+            self._ended()
 
 
 class PatientProtocol(H11Protocol):

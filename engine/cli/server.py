@@ -53,7 +53,15 @@ def serve(
         if show:
             typer.launch(address)
 
-    listen(library, settings, started=started)
+    from .main import run
+    from .served import answering_commands
+
+    listen(
+        library,
+        settings,
+        started=started,
+        beside=lambda engine: answering_commands(library, engine, profile=profile, run=run),
+    )
 
 
 def mcp(

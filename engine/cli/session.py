@@ -7,7 +7,7 @@ import logging
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from ..errors import LibraryNotFound, SourceError
 from ..types import MetaValue
+from .served import SERVED
 
 if TYPE_CHECKING:
     from ..config import Settings
@@ -211,8 +212,10 @@ def settings_of(profile: Path | None) -> Settings:
 
 def opened(
     library: Path, profile: Path | None, *, create: bool = False, asks_models: bool = True
-) -> KnowledgeEngine:
-    """Open an engine; without model calls no key is needed."""
+) -> AbstractContextManager[KnowledgeEngine]:
+    """Open an engine, or take the server's; without model calls no key is needed."""
+    if (served := SERVED.get()) is not None:
+        return nullcontext(served)
     settings = settings_of(profile)  # before the slow imports: a typo in a profile shows at once
     gc.disable()  # nothing of what is imported is garbage: looking for it is a tenth of the start
     try:

@@ -43,7 +43,7 @@ signs counted."""
 EACH_OF = 6
 """Passages of which a block reaches the reader, whatever words it shares with the question."""
 DEFINES = 0.5
-"""What a passage gains that defines what is asked about; its nearness is 2 at most."""
+"""Bonus of a passage that defines what is asked about; its nearness is 2 at most."""
 SIDE_BLOCKS = 3
 """Blocks that reach the reader for one side of a comparison."""
 READ_PASSAGES = 10
