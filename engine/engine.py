@@ -152,7 +152,7 @@ class KnowledgeEngine:
         self._retriever = parts.retriever
         self._router = parts.router
         self.writes_answers = models.answers is not None
-        """Whether a language model writes answers."""
+        """True where a language model writes answers."""
 
     @classmethod
     def open(

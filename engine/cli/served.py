@@ -257,7 +257,7 @@ def _is_own(connection: socket.socket) -> bool:
 
 
 class _Target:
-    """Where the output of the running command goes."""
+    """Destination of the running command's output: a connection, and how to write for it."""
 
     def __init__(self, connection: socket.socket, is_terminal: bool, encoding: str) -> None:
         self.connection = connection
