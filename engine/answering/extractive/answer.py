@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ...embeddings.span_reading import Reading
 from ...plain_text import strip_markdown
+from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import (
     Sentence,
@@ -33,7 +34,14 @@ from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, evidence_features, score_subject_binding
 from .excerpt import Excerpt, Reader, choose_excerpts, render_excerpt, told_at_one_place
-from .intent import Intent, asked_person, introduces, question_intent, strip_intent_words
+from .intent import (
+    Intent,
+    asked_person,
+    introduction,
+    is_defined_by,
+    question_intent,
+    strip_intent_words,
+)
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (
@@ -260,7 +268,7 @@ def extractive_answer(
         analysis = _stating(analysis, facts, limit=max_sentences)
     elif fact and fact.is_kin:
         analysis = replace(analysis, span=None)
-    introduced = _introducing(asked_person(question), weighed, limit=max_sentences)
+    introduced = _introducing(question, passages, weighed, limit=max_sentences)
     if introduced:
         analysis = replace(analysis, rows=introduced, span=None, compared=None)
     excerpts: list[Excerpt] = []
@@ -445,17 +453,24 @@ def _stating(read: _Read, facts: Sequence[Stated], *, limit: int) -> _Read:
     return replace(read, rows=rows, span=stated, compared=None)
 
 
-def _introducing(person: str, weighed: Sequence[ScoredSentence], *, limit: int) -> list[int]:
-    """Return the rows of the sentence that introduces a Chinese person and of those behind it."""
-    rows = [
-        row for row, each in enumerate(weighed) if person and introduces(each.sentence.text, person)
-    ]
-    if not rows:
+def _introducing(
+    question: str, passages: Sequence[Passage], weighed: Sequence[ScoredSentence], *, limit: int
+) -> list[int]:
+    """Return the rows that introduce the person asked for, best first; for Chinese those behind.
+
+    None where the library has a text about that person, which begins with it.
+    """
+    person = asked_person(question)
+    if not person or any(is_defined_by(each.title, "definition", question) for each in passages):
         return []
-    first = max(rows, key=lambda row: (weighed[row].score, -row))
-    passage = weighed[first].sentence.passage
-    behind = (row for row in range(first, len(weighed)) if weighed[row].sentence.passage == passage)
-    return list(behind)[:limit]
+    told = [introduction(each.sentence.text, person) for each in weighed]
+    rows = [row for row, worth in enumerate(told) if worth]
+    rows.sort(key=lambda row: (-told[row], -weighed[row].score))
+    if not rows or language_of(person) != "zh":
+        return rows[:limit]
+    passage = weighed[rows[0]].sentence.passage
+    behind = range(rows[0], len(weighed))
+    return [row for row in behind if weighed[row].sentence.passage == passage][:limit]
 
 
 def _bound(read: _Read, *, weight: TokenWeight) -> SubjectBinding | None:

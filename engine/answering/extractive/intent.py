@@ -152,10 +152,14 @@ _NUMBER = re.compile(r"^\W*(?:\d+[.\d]*|第.{1,4}[章节回])\s*")
 
 
 def asked_person(question: str) -> str:
-    """Return the Chinese person of *徐庶是谁？*, else nothing."""
-    subject = _subject(question) if language_of(question) == "zh" else ""
-    is_person = re.search("谁|何人|什么人", simplified(question)) and len(subject) <= LONGEST_NAME
-    return subject if is_person and question_intent(question) == "definition" else ""
+    """Return the person of *Who is Tiny Tim?* or *徐庶是谁？*, else nothing."""
+    if question_intent(question) != "definition":
+        return ""
+    subject = _subject(question)
+    if language_of(question) == "zh":
+        is_person = re.search("谁|何人|什么人", simplified(question))
+        return subject if is_person and len(subject) <= LONGEST_NAME else ""
+    return subject if re.match(r"\W*who\b", question, re.I) else ""
 
 
 def _defines(text: str, question: str) -> bool:
@@ -166,13 +170,51 @@ def _defines(text: str, question: str) -> bool:
         plain = re.sub(r"[*\s]+", "", text)
         said = rf"(?:^|[。！？；\n])\W*{re.escape(subject)}{_SAYS_CHINESE}"
         return re.search(said, plain) is not None or introduces(plain, subject)
+    plain = text.replace("*", "")
+    if asked_person(question) and introduces(plain, subject):
+        return True
     last = re.escape(subject.strip("\"'“”").split()[-1].rstrip("s"))
     pattern = rf"{_NAME_START}\W*{last}(?:e?s)?{_SAYS}"
-    return re.search(pattern, text.replace("*", ""), re.I) is not None
+    return re.search(pattern, plain, re.I) is not None
+
+
+_QUOTES = "\"'“”"
+_ASIDE = r"[\"'”’]?(?:\s*\([^()]{1,60}\))?[\"'”’)]*"
+_NO_ROLE = r"(?:little|few|moment|last|first|next|whole|same)\b"
+_ROLE = (
+    rf"(?:(?:the|an?|our|(?-i:[A-Z]\w+)['’]s)\s+(?!{_NO_ROLE})"
+    r"|(?!(?:the|an?|and|or|in|as|so)\b)[a-z]+(?:\s[a-z]+)?\s(?:of|to|for)\s)\w"
+)
+_OFFICE = r"(?-i:(?:[a-z-]+\s+){0,3}[a-z-]+(?:\s(?:of|for)\s(?:the\s)?[\w ]{2,40})?)"
+_SPEAKS = r"(?<!said )(?<!cried )(?<!asked )(?<!replied )(?<!returned )"
 
 
 def introduces(text: str, person: str) -> bool:
-    """Check that a text introduces a Chinese person: 姓周，名仓, 徐庶，字元直, 徐庶者，颍川人也."""
+    """Check that a text introduces a person."""
+    return introduction(text, person) > 0
+
+
+def introduction(text: str, person: str) -> int:
+    """Return how well a text introduces a person, 0 to 3.
+
+    *Fred, Scrooge's nephew* or *Tim Cratchit ("Tiny Tim"), a cripple* at the beginning of a
+    sentence: 3; elsewhere, and *the station's bursar, Lionel Garrod-Pyke*: 2; *the fiddler Tam
+    Gillebrand*: 1. 姓周，名仓 or 徐庶者，颍川人也: 3.
+    """
+    if language_of(person) == "zh":
+        return 3 if _introduces_in_chinese(text, person) else 0
+    name = rf"{_SPEAKS}\b{re.escape(person.strip(_QUOTES))}"
+    said = rf"{name}(?: of (?-i:[A-Z]\w+))?{_ASIDE}(?:,\s+|\s+(?:is|was)\s+){_ROLE}"
+    if re.search(rf"(?:^|[.!?]\s|\n)\W*(?-i:[A-Z]\w+\W+){{0,3}}{said}", text, re.I):
+        return 3
+    title = r"(?:(?:Mrs?|Ms|Dr|Prof|Dame|Sir|Professor|Captain)\.?\s+)?"
+    office = rf"(?:['’]s|\bthe|\bour)\s+{_OFFICE}(?<!name)(?:,|\s+is)\s+{title}"
+    if re.search(f"{said}|{office}{name}", text, re.I):
+        return 2
+    return 1 if re.search(rf"\bthe\s+(?-i:[a-z-]{{4,}}\s+){{1,3}}{name}", text, re.I) else 0
+
+
+def _introduces_in_chinese(text: str, person: str) -> bool:
     given = given_name(person)
     family = person[: len(person) - len(given)] if given else ""
     name = re.escape(person)

@@ -17,6 +17,7 @@ from engine.answering.extractive.intent import (
     compared_sides,
     definition_subject,
     introduces,
+    introduction,
     is_defined_by,
     question_intent,
     shows_intent,
@@ -454,6 +455,37 @@ def test_who_a_chinese_person_is_is_told_from_the_sentence_that_introduces_it() 
     draft = _asked("周仓是谁？", [told])
 
     assert draft.text == "山上有一关西人，姓周，名仓，两臂有千斤之力。 [1]\n原在张宝部下为将。 [2]"
+
+
+@pytest.mark.parametrize(
+    ("text", "person", "worth"),
+    [
+        ('Tim Cratchit ("Tiny Tim"), a cripple, youngest son of Bob Cratchit.', "Tiny Tim", 3),
+        ("Fred, Scrooge's nephew.", "Fred", 3),
+        ("Ada Byron was an English mathematician.", "Ada Byron", 3),
+        ("We spoke to Ada Byron, the station's data manager, at noon.", "Ada Byron", 2),
+        ("The bursar, Mr Ada Byron, has opened a fund.", "Ada Byron", 2),
+        ("The director of the Royal School, Dr. Ada Byron, resigned.", "Ada Byron", 2),
+        ("It was founded by the fiddler Ada Byron.", "Ada Byron", 1),
+        ("'God bless us!' said Tiny Tim, the last of all.", "Tiny Tim", 0),
+        ("Tiny Tim, his arm in a sling, has promised it.", "Tiny Tim", 0),
+        ("Tiny Tim was early at the office.", "Tiny Tim", 0),
+    ],
+)
+def test_an_english_person_is_introduced_by_a_role(text: str, person: str, worth: int) -> None:
+    assert introduction(text, person) == worth
+
+
+def test_who_a_person_is_is_told_by_the_sentence_that_gives_a_role_best_first() -> None:
+    told = _passage(
+        "Tam Gill laughed at the fiddler Tam Gill. Nobody saw Tam Gill. "
+        "Tam Gill, leader of the band, was late."
+    )
+
+    draft = _asked("Who is Tam Gill?", [told])
+
+    assert draft.text.splitlines()[0].startswith("Tam Gill, leader of the band")
+    assert "Nobody saw" not in draft.text
 
 
 def test_a_list_longer_than_an_excerpt_is_shown_by_the_beginnings_of_its_items() -> None:
