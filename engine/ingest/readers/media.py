@@ -172,6 +172,8 @@ _SHORTEST_SIDE = 480
 """Minimum side in pixels; smaller pictures are enlarged first."""
 _THREADS = 2
 _LEAST_SCORE = 0.5
+_LEAST_CHARACTERS = 3
+"""Minimum letters and digits of a picture; icons and logos are read as one or two."""
 _EXIF_FOLDER, _EXIF_TAKEN, _EXIF_OFFSET, _EXIF_ARTIST = 0x8769, 0x9003, 0x9011, 0x013B
 _TAKEN = re.compile(r"(\d{4}):(\d\d):(\d\d) (\d\d):(\d\d):(\d\d)")
 _OFFSET = re.compile(r"([+-])(\d\d):(\d\d)")
@@ -210,7 +212,7 @@ def read_image(data: bytes, options: ReadOptions) -> Content:
     with _opened(data) as image:
         metadata = _metadata(image)
         texts = [_recognised(pixels) for pixels in _frames(image)]
-    if not any(texts):
+    if len(re.findall(r"\w", "".join(texts))) < _LEAST_CHARACTERS:
         raise SourceError("is a picture without recognisable text: describe it in a text file")
     pages: list[int] = []
     text = ""

@@ -216,6 +216,13 @@ def test_a_long_screenshot_loses_no_line(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @needs_engine
+def test_an_icon_with_a_figure_is_no_text() -> None:
+    assert recognise_text(_bytes(_drawn((40, 40, "7"), size=(120, 120)))) == "7"
+    with pytest.raises(SourceError, match="without recognisable text"):
+        read_image(_bytes(_drawn((40, 40, "7"), size=(120, 120))), OPTIONS)
+
+
+@needs_engine
 def test_a_picture_without_text_is_refused_with_a_reason() -> None:
     with pytest.raises(SourceError, match="without recognisable text"):
         read_image(_bytes(Image.new("RGB", (300, 200), "white")), OPTIONS)
