@@ -9,14 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TypeVar
 
-from sqlalchemy.exc import SQLAlchemyError
-
 T = TypeVar("T")
 _PAUSE_SECONDS = 10.0
 _THREADS = 8
 
 
-class MemoryUnavailable(Exception):  # noqa: N818 - a state of the backend, caught where it is asked
+class MemoryUnavailable(Exception):
     """A backend of memory did not answer in time; the message says which and why."""
 
 
@@ -27,14 +25,21 @@ class Deadline:
 
     Args:
         name: of the backend, in warnings.
-        seconds: longest wait of a caller.
+        seconds: longest wait of a caller; None calls in its own thread, without a limit.
+        errors: the client's own exceptions, besides `OSError`.
         now: seconds on a clock that never goes back.
     """
 
     def __init__(
-        self, name: str, *, seconds: float, now: Callable[[], float] = time.monotonic
+        self,
+        name: str,
+        *,
+        seconds: float | None,
+        errors: tuple[type[Exception], ...] = (),
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name
+        self._errors: tuple[type[Exception], ...] = (OSError, *errors)
         self._seconds = seconds
         self._now = now
         self._lock = threading.Lock()
@@ -47,6 +52,8 @@ class Deadline:
         Raises:
             MemoryUnavailable: it failed, took too long, or was not tried so soon after a failure.
         """
+        if self._seconds is None:
+            return call()
         with self._lock:
             if self._now() < self._closed_until:
                 raise MemoryUnavailable(f"{self._name} is not available")
@@ -57,11 +64,7 @@ class Deadline:
             return future.result(timeout=self._seconds)
         except FutureTimeout as error:
             raise self._failed(f"no answer within {self._seconds:g} s") from error
-        except (OSError, SQLAlchemyError) as error:
-            raise self._failed(_reason(error)) from error
-        except Exception as error:
-            if type(error).__module__.partition(".")[0] != "redis":
-                raise
+        except self._errors as error:
             raise self._failed(_reason(error)) from error
 
     def close(self) -> None:

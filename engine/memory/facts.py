@@ -32,7 +32,8 @@ _NOT_SAID = re.compile(
 _NO_FACT = re.compile(
     r"i(?:'m| am| was)? (?:just )?(?:look(?:ing)?|want|would like|'d like|need|think|thought|guess"
     r"|mean|see|know|wonder(?:ing)?|hope|trying|asking|not sure|sorry|afraid|understand|sure"
-    r"|have (?:a |another |one )?(?:more )?question|(?:don't|do not) (?:know|understand|see|think))\b"
+    r"|have (?:a |another |one )?(?:more )?question"
+    r"|(?:don't|do not) (?:know|understand|see|think))\b"
     r"|我(?:想(?:知道|问)|觉得|认为|不知道|需要|要问|有(?:一)?个问题|明白)",
     re.IGNORECASE,
 )
@@ -42,14 +43,21 @@ _PAST = (
     r"|made|gave|found|broke|wrote|built|taught|spent|paid|ate|chose|\w{2,}ed)"
 )
 _RULES: tuple[tuple[FactKind, str], ...] = (
-    ("preference", r"my (?P<slot>(?:favou?rite|preferred) [\w' -]{2,40}?) (?:is|are|was|has become)\b"),
     (
         "preference",
-        rf"i {_ADVERB}(?:do not |don't |no longer |can't |cannot |would rather |would |'d )?{_ADVERB}"
-        r"(?:like|love|prefer|enjoy|adore|hate|dislike|detest|stand|rather)\b"
+        r"my (?P<slot>(?:favou?rite|preferred) [\w' -]{2,40}?) (?:is|are|was|has become)\b",
+    ),
+    (
+        "preference",
+        rf"i {_ADVERB}(?:do not |don't |no longer |can't |cannot |would rather |would |'d )?"
+        rf"{_ADVERB}(?:like|love|prefer|enjoy|adore|hate|dislike|detest|stand|rather)\b"
         r"(?: to)? (?P<object>[\w' -]{2,60})",
     ),
-    ("preference", r"i(?:'m| am) (?:not )?(?:fond of|into|a (?:big )?fan of|keen on) (?P<object>[\w' -]{2,60})"),
+    (
+        "preference",
+        r"i(?:'m| am) (?:not )?(?:fond of|into|a (?:big )?fan of|keen on)"
+        r" (?P<object>[\w' -]{2,60})",
+    ),
     ("knowledge", r"(?:my name is|i(?:'m| am) called|call me|you can call me) (?P<name>\S)"),
     ("knowledge", rf"i {_ADVERB}(?:(?:have )?moved to|live|reside) (?P<home>\S)"),
     ("knowledge", rf"i(?:'m| am)? {_ADVERB}(?:work|working|employed) (?P<job>at|for|as|in|with)\b"),
@@ -70,8 +78,8 @@ _RULES: tuple[tuple[FactKind, str], ...] = (
     (
         "feedback",
         r"(?:that|this|it|your|the|my)(?: last| previous)? ?(?:answer|summary|explanation|reply"
-        r"|response|list)?(?: is|'s| was| were) (?:not |too |very |quite |exactly |really )*(?:wrong"
-        r"|correct|right|helpful|useful|useless|incorrect|outdated|long|short|perfect|great|good"
+        r"|response|list)?(?: is|'s| was| were) (?:not |too |very |quite |exactly |really )*"
+        r"(?:wrong|correct|right|helpful|useful|useless|incorrect|outdated|long|short|perfect|great|good"
         r"|bad|clear|unclear|what i)",
     ),
     ("feedback", r"please (?:always|never|don't|do not|stop|keep|use|answer|write|reply|call)\b"),
@@ -79,7 +87,8 @@ _RULES: tuple[tuple[FactKind, str], ...] = (
     (
         "event",
         rf"(?:(?:yesterday|today|tomorrow|last \w+|this \w+|next \w+|on \w+|in \w+|\w+ \w+ ago)"
-        rf"[, ]+)?(?:i|we)(?:'ve| have| had)? (?:(?:just|recently|already|finally|also|once) )*{_PAST}\b",
+        rf"[, ]+)?(?:i|we)(?:'ve| have| had)? "
+        rf"(?:(?:just|recently|already|finally|also|once) )*{_PAST}\b",
     ),
     ("preference", r"我(?P<slot>最喜欢的[^是，。]{1,12})是"),
     (
@@ -116,7 +125,7 @@ def find_facts(document_id: str, text: str) -> list[Fact]:
     for line in parse(text):
         if line.role != "user":
             continue
-        for start, end in _sentences(text, line.start, line.end):
+        for start, end in sentences_in(line.text, line.start):
             said = text[start:end]
             read = classify(said)
             if read is None:
@@ -151,6 +160,15 @@ def classify(sentence: str) -> tuple[FactKind, str] | None:
         if match is not None:
             return kind, _slot(match)
     return None
+
+
+def without_statements(question: str) -> str:
+    """Return a question without the first-person statements in it; empty where it is nothing else.
+
+    Without a statement it stays as it is.
+    """
+    sentences = [question[start:end] for start, end in sentences_in(question)]
+    return " ".join(each for each in sentences if classify(each) is None)
 
 
 def settled(facts: Iterable[Fact]) -> list[Fact]:
@@ -197,7 +215,9 @@ def about(question: str, facts: Sequence[Fact]) -> Fact | None:
 _ASKED = {
     "name": re.compile(r"\bmy name\b|am i called|我(?:叫什么|的名字)", re.IGNORECASE),
     "home": re.compile(r"\b(?:do i live|my home|i living)\b|我(?:现在)?住|我家", re.IGNORECASE),
-    "job": re.compile(r"\b(?:do i work|my job|i working)\b|我(?:现在)?在.*(?:工作|上班)", re.IGNORECASE),
+    "job": re.compile(
+        r"\b(?:do i work|my job|i working)\b|我(?:现在)?在.*(?:工作|上班)", re.IGNORECASE
+    ),
     "age": re.compile(r"\bhow old am i\b|\bmy age\b|我(?:今年)?(?:多大|几岁)", re.IGNORECASE),
 }
 _HAN = re.compile(r"[\u4e00-\u9fff]")
@@ -233,8 +253,8 @@ def _id(document_id: str, text: str) -> str:
     return hashlib.sha256(f"{document_id} {normalised(text)}".encode()).hexdigest()[:12]
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    said = text[start:end]
+def sentences_in(said: str, start: int = 0) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the sentences of a text that begins at `start`, stripped."""
     for first, last in sentence_spans(said):
         stripped = said[first:last].strip()
         if stripped:

@@ -1,7 +1,7 @@
 """Session store: messages of open sessions, summaries of closed ones, and facts, in one database.
 
 SQLite in the library's folder, or PostgreSQL. Every change is one transaction, so a session that is
-being closed when its process is killed is found open again, and closing it twice is closing it once.
+being closed when its process is killed is found open again, and closing it twice closes it once.
 """
 
 from __future__ import annotations
@@ -116,7 +116,9 @@ class SessionStore:
         """Return the messages of a user's open sessions, oldest first."""
         self.prepare()
         with self._engine.connect() as connection:
-            rows = connection.execute(select(turns).where(turns.c.user == user).order_by(turns.c.id))
+            rows = connection.execute(
+                select(turns).where(turns.c.user == user).order_by(turns.c.id)
+            )
             found: dict[str, OpenTurns] = {}
             for row in rows:
                 message = Message(role=row.role, text=row.text, at=row.at, cited=row.cited)
@@ -180,10 +182,11 @@ class SessionStore:
                     own &= table.c.session == session
                 connection.execute(delete(table).where(own))
 
-    def redact(self, user: str, unwanted: str, cut: Callable[[Message], Message]) -> None:
-        """Cut open messages, and delete the summaries that hold the unwanted text."""
+    def redact(
+        self, user: str, documents: Collection[str], cut: Callable[[Message], Message]
+    ) -> None:
+        """Cut open messages, and delete the summaries of these documents."""
         self.prepare()
-        folded = unwanted.casefold()
         with self._engine.begin() as connection:
             for row in connection.execute(select(turns).where(turns.c.user == user)).all():
                 held = Message(role=row.role, text=row.text, at=row.at, cited=row.cited)
@@ -196,13 +199,8 @@ class SessionStore:
                     connection.execute(update(turns).where(own).values(**new))
                 else:
                     connection.execute(delete(turns).where(own))
-            held_rows = connection.execute(select(summaries).where(summaries.c.user == user)).all()
-            for row in held_rows:
-                if any(part and part in folded for part in row.summary.casefold().split(" · ")) or (
-                    folded in row.summary.casefold()
-                ):
-                    own = (summaries.c.user == user) & (summaries.c.document_id == row.document_id)
-                    connection.execute(delete(summaries).where(own))
+            own = (summaries.c.user == user) & summaries.c.document_id.in_(list(documents))
+            connection.execute(delete(summaries).where(own))
 
     def erase(self) -> None:
         """Remove deleted rows from the files: truncate SQLite's WAL, or VACUUM PostgreSQL."""

@@ -17,7 +17,11 @@ from .records import MAX_MESSAGE_CHARACTERS, NAMESPACE, Message, Role
 _LABELS: Mapping[Role, str] = {"user": "User", "assistant": "Assistant"}
 _LINE = re.compile(r"(?P<label>User|Assistant) \((?P<at>\d{4}-\d\d-\d\d[ \d:]*)\): ?(?P<text>.*)")
 _RECALLED = re.compile(r"<recalled>.*?(?:</recalled>|\Z)", re.DOTALL)
-_QUOTED = re.compile(r"^.*(?:\b(?:You said|I answered) on \d{4}-|您在\d{4}-\S* ?说过).*$", re.MULTILINE)
+_QUOTED = re.compile(
+    r"(?:\b(?:You said|I answered) on \d{4}-\d\d-\d\d: "
+    r"|[您我]在\d{4}-\d\d-\d\d(?:说过|回答过)：)“[^”]*”"
+)
+_HEADING = re.compile(r"^#+ .*$", re.MULTILINE)
 _MARK = re.compile(r"\s?\[\d{1,4}\]")
 _SENTENCE = re.compile(r"[^.!?。！？\n]+(?:[.!?。！？]+(?:\s?\[\d{1,4}\])*|\n|$)")
 CITED_CHARACTERS = 240
@@ -57,19 +61,19 @@ def storable_messages(said: Iterable[tuple[str, str]], *, at: str) -> list[Messa
 
 def answer_message(answer: Answer, *, at: str) -> Message | None:
     """Return the message of an answer; None where it only repeats memory, or says nothing."""
-    recalled = any(citation.origin == "memory" for citation in answer.citations)
-    text = storable(_MARK.sub("", answer.text))
-    if recalled or answer.abstained or not text:
+    is_recalled = any(citation.origin == "memory" for citation in answer.citations)
+    text = storable(_MARK.sub("", _HEADING.sub("", answer.text)))
+    if is_recalled or answer.abstained or not text:
         return None
     return Message(role="assistant", text=text, at=at, cited=cited_part(answer))
 
 
 def cited_part(answer: Answer) -> str:
-    """Return the short answer and the first cited sentences, 240 characters at most."""
-    sentences = [match.group().strip() for match in _SENTENCE.finditer(answer.text)]
+    """Return the first cited sentences of an answer, 240 characters at most."""
+    text = _HEADING.sub("", answer.text)
+    sentences = [match.group().strip() for match in _SENTENCE.finditer(text)]
     cited = [each for each in sentences if _MARK.search(each)] or sentences
-    short = answer.short.text if answer.short is not None and answer.short.is_confident else ""
-    kept = short
+    kept = ""
     for sentence in cited:
         plain = storable(_MARK.sub("", sentence))
         if kept and len(kept) + len(plain) >= CITED_CHARACTERS:

@@ -1,7 +1,7 @@
 """Working memory: the last messages of each session, in this process or in a Redis.
 
-A window for prompts, never the only copy: `store.SessionStore` holds every message until its session
-is closed.
+A window for prompts, never the only copy: `store.SessionStore` holds every message until its
+session is closed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _REWRITE_SECONDS = 30.0
 
 
 class WorkingMemory(Protocol):
-    """Safe to share by threads."""
+    """Safe to share by threads. `errors` are exceptions of an absent server."""
+
+    errors: tuple[type[Exception], ...]
 
     def append(self, user: str, session: str, messages: Sequence[Message]) -> None:
         """Append messages; what exceeds the window goes, oldest first."""
@@ -66,6 +68,7 @@ class ProcessMemory:
     def __init__(
         self, *, messages: int, ttl_seconds: float, now: Callable[[], float] = time.monotonic
     ) -> None:
+        self.errors: tuple[type[Exception], ...] = ()
         self._most = messages
         self._ttl = ttl_seconds
         self._now = now
@@ -143,6 +146,9 @@ class RedisMemory:
         timeout_seconds: float,
     ) -> None:
         self._client = _client(url, password, timeout_seconds)
+        from redis.exceptions import RedisError
+
+        self.errors: tuple[type[Exception], ...] = (RedisError,)
         self._place = _digest(place)
         self._most = messages
         self._ttl = max(1, round(ttl_seconds))
@@ -219,8 +225,10 @@ class RedisMemory:
         return sorted(self._client.scan_iter(f"{_PREFIX}:{self._place}:{_digest(user)}:*"))
 
 
-def trim(messages: Sequence[Message], *, most: int, tokens: int, count: Callable[[str], int]) -> list[Message]:
-    """Return the last messages that fit a window of messages and tokens, beginning with a user's."""
+def trim(
+    messages: Sequence[Message], *, most: int, tokens: int, count: Callable[[str], int]
+) -> list[Message]:
+    """Return the last messages that fit a window, beginning with a user's."""
     kept: list[Message] = []
     for message in reversed(messages[-most:]):
         tokens -= count(message.text)
