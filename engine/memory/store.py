@@ -7,6 +7,7 @@ being closed when its process is killed is found open again, and closing it twic
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -75,6 +76,8 @@ facts = Table(
 )
 _TABLES = (turns, summaries, facts)
 _NUL = "\x00"
+_LOCK = 7_165_013
+"""Number of the advisory lock under which the tables are created."""
 OpenTurns = dict[int, Message]
 """Messages of an open session by their number, in order."""
 
@@ -93,11 +96,17 @@ class SessionStore:
     def __init__(self, url: URL, *, timeout_seconds: float = 5.0) -> None:
         self._engine = _engine(url, timeout_seconds)
         self._ready = False
+        self._preparing = threading.Lock()
 
     def prepare(self) -> None:
         """Create the tables where they are missing; the first access does it."""
-        if not self._ready:
-            metadata.create_all(self._engine)
+        with self._preparing:
+            if self._ready:
+                return
+            with self._engine.begin() as connection:
+                if self._engine.dialect.name == "postgresql":
+                    connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+                metadata.create_all(connection)
             self._ready = True
 
     # --- open sessions ----------------------------------------------------------------------

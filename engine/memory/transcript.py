@@ -145,7 +145,8 @@ def cut_sentence(text: str, unwanted: str) -> str:
 def document_id(user: str, session: str, first: Message) -> str:
     """Return the id of the document that begins with a message."""
     digest = hashlib.sha256(f"{first.at} {first.role} {first.text}".encode()).hexdigest()
-    return f"{NAMESPACE}/{user}/{session}/{first.at[:10]}-{digest[:12]}"
+    time = first.at[11:].replace(":", "")
+    return f"{NAMESPACE}/{user}/{session}/{first.at[:10]}-{time}-{digest[:12]}"
 
 
 def session_of(document: str) -> str:
