@@ -928,6 +928,7 @@ class KnowledgeEngine:
         read_only: bool = True,
         namespace: str | None = None,
         folders: Sequence[str | Path] = (),
+        user: str = "",
     ) -> list[FunctionTool]:
         """Return tools for a LlamaIndex agent, as offered by `loregraph mcp`.
 
@@ -935,10 +936,13 @@ class KnowledgeEngine:
             read_only: leave out those that add and remove documents.
             namespace: all that the tools may see and change; None is everything.
             folders: where files may be added from.
+            user: whose memory `recall`, `remember` and `forget` are about; empty leaves them out.
         """
         from .tools.llamaindex import llama_tools
 
-        return llama_tools(self, read_only=read_only, namespace=namespace, folders=folders)
+        return llama_tools(
+            self, read_only=read_only, namespace=namespace, folders=folders, user=user
+        )
 
     def as_tool(self) -> QueryEngineTool:
         """Return the router as one LlamaIndex tool; see `tools` for all of them."""

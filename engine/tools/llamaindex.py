@@ -6,6 +6,7 @@ Each message is a question to the library; earlier turns help to understand it a
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -256,11 +257,17 @@ def llama_tools(
     read_only: bool,
     namespace: str | None,
     folders: Sequence[str | Path],
+    user: str = "",
 ) -> list[FunctionTool]:
     """Every tool as a `FunctionTool`; those that write only where that is allowed."""
-    rights = ALL_RIGHTS if namespace is None else ALL_RIGHTS.only(namespace)
+    every = replace(ALL_RIGHTS, user=user)
+    rights = every if namespace is None else every.only(namespace)
     call = Call(rights=rights, namespace=namespace, folders=[Path(one) for one in folders])
-    return [_function_tool(engine, tool, call) for tool in TOOLS if not (read_only and tool.writes)]
+    return [
+        _function_tool(engine, tool, call)
+        for tool in TOOLS
+        if tool.is_offered(rights) and not (read_only and tool.writes)
+    ]
 
 
 def _function_tool(engine: KnowledgeEngine, tool: Tool, call: Call) -> FunctionTool:
