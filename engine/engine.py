@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from llama_index.core.tools import FunctionTool, QueryEngineTool
 
     from .answering.corrective import WebSearch
+    from .memory.llamaindex import LoregraphMemory
     from .storage.schema import Filters, Namespaces
 
 
@@ -887,6 +888,12 @@ class KnowledgeEngine:
             chat_history=chat_history,
             memory=memory,
         )
+
+    def as_memory(self, memory: Memory) -> LoregraphMemory:
+        """Return the memory of a user and session as LlamaIndex's `BaseMemory`."""
+        from .memory.llamaindex import LoregraphMemory
+
+        return LoregraphMemory(self.memory, memory)
 
     def as_retriever(
         self,

@@ -39,7 +39,7 @@ from .topics import TopicBuckets, summarise
 from .working import WorkingMemory, trim
 
 _log = logging.getLogger("loregraph")
-_SHOWN_RELEVANCE = 0.1
+_SHOWN_RELEVANCE = 0.05
 """Relevance from which a passage of memory stands beside an answer."""
 _CANDIDATES = 4
 """Passages looked at for each that is returned."""
@@ -397,6 +397,11 @@ class MemoryService:
                     if best is None or value > best[0]:
                         best = (value, passage, line, start, end)
         return best[1:] if best is not None else None
+
+    def window(self, memory: Memory) -> list[Message]:
+        """Return the messages of working memory, oldest first."""
+        held = self._working.read(memory.user, memory.session)
+        return held or list(self._opened(memory.user).get(memory.session, {}).values())
 
     # --- looking in -------------------------------------------------------------------------------
 

@@ -293,7 +293,7 @@ class FactResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """What the user said, best first, and the facts in these passages."""
+    """Passages of what the user said, best first, and the facts in them."""
 
     passages: tuple[PassageResult, ...]
     facts: tuple[FactResult, ...]

@@ -35,7 +35,7 @@ class MemoryListing(BaseModel):
 
 
 class MemorySearch(Wanted):
-    """What to look for in memory."""
+    """Search of memory."""
 
     question: str = Field(min_length=1, max_length=4_000)
     top_k: int | None = Field(None, ge=1, le=50)
