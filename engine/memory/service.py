@@ -251,24 +251,40 @@ class MemoryService:
         Killed in between, the messages are still open; the same document is made again.
         """
         with self._closing:
-            for part in _parts(opened, most=self._settings.messages):
-                messages = list(part.values())
-                name = transcript.document_id(user, session, messages[0])
-                text = transcript.render(messages)
-                topics = self._topics.of(text)
-                values = {"session": session, "date": messages[0].at[:10], "topics": list(topics)}
-                self._long_term.put(user, {name: (text, values)})
-                said = [message.text for message in messages if message.role == "user"]
+            parts = {
+                transcript.document_id(user, session, next(iter(part.values()))): part
+                for part in _parts(opened, most=self._settings.messages)
+            }
+            texts = {name: transcript.render([*part.values()]) for name, part in parts.items()}
+            self._put(user, texts)
+            for name, part in parts.items():
+                said = [message.text for message in part.values() if message.role == "user"]
                 summary = SessionSummary(
                     session=session,
                     document_id=name,
                     summary=summarise(said),
-                    topics=topics,
+                    topics=self._topics.of(texts[name]),
                     created_at=self._stamp(),
                 )
                 held = [fact for fact in self._store.facts(user) if fact.document_id != name]
-                known = settled([*held, *find_facts(name, text)])
+                known = settled([*held, *find_facts(name, texts[name])])
                 self._store.finish(user, part.keys(), summary, known)
+
+    def _put(self, user: str, texts: Mapping[str, str]) -> None:
+        """Store conversation documents with session, date and topics."""
+        documents = {
+            name: (
+                text,
+                {
+                    "session": transcript.session_of(name),
+                    "date": transcript.date_of(name),
+                    "topics": list(self._topics.of(text)),
+                },
+            )
+            for name, text in texts.items()
+        }
+        if documents:
+            self._long_term.put(user, documents)
 
     # --- recall -----------------------------------------------------------------------------------
 
@@ -431,7 +447,7 @@ class MemoryService:
             MemoryDocument(
                 id=name,
                 session=transcript.session_of(name),
-                date=name.rpartition("/")[2][:10],
+                date=transcript.date_of(name),
                 text=text,
             )
             for name, text in self._long_term.texts(user, session).items()
@@ -492,12 +508,7 @@ class MemoryService:
             known = [each for each in known if each.document_id != name]
             changed.append(name)
             if left:
-                values = {
-                    "session": transcript.session_of(name),
-                    "date": name.rpartition("/")[2][:10],
-                    "topics": list(self._topics.of(left)),
-                }
-                self._long_term.put(user, {name: (left, values)})
+                self._put(user, {name: left})
                 known += find_facts(name, left)
             else:
                 self._long_term.remove(user, [name])

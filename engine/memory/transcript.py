@@ -154,6 +154,11 @@ def session_of(document: str) -> str:
     return document.split("/")[2]
 
 
+def date_of(document: str) -> str:
+    """Return the ISO date of a conversation document."""
+    return document.rpartition("/")[2][:10]
+
+
 def redacted(message: Message, unwanted: str) -> Message:
     """Return a message without the sentences that hold `unwanted`."""
     folded = unwanted.casefold().strip(" .!。！")
