@@ -35,7 +35,7 @@ from .records import (
     check_memory_name,
 )
 from .store import OpenTurns, SessionStore
-from .topics import TopicBuckets, summarise
+from .topics import GENERAL, TopicBuckets, summarise
 from .working import WorkingMemory, trim
 
 _log = logging.getLogger("loregraph")
@@ -311,28 +311,31 @@ class MemoryService:
         most = top_k or self._settings.top_k
         filters = [f"topics={topic}"] if topic else []
         found = self._long_term.search(user, question, top_k=_CANDIDATES * most, filters=filters)
-        asked = set(self._topics.of(question))
-        texts: dict[str, str] = {}
-        wide: list[Passage] = []
-        for passage in found:
-            name = passage.document_id
-            if name not in texts:
-                texts[name] = self._long_term.text(user, name)
-            boost = _BOOST if asked & set(self._topics.of(passage.text)) else 1.0
-            wide.append(replace(_widened(passage, texts[name]), score=passage.score * boost))
+        asked = set(self._topics.of(question)) - {GENERAL}
+        if asked:
+            found = [self._boosted(passage, asked) for passage in found]
         if not topic:
             for session, held in opened.items():
-                wide += _open_passages(user, session, held, question)
-        wide = [each for each in wide if _states(each)]
-        wide.sort(key=lambda each: (-each.score, each.document_id, each.start))
-        return self._fitting(_disjoint(wide), most)
+                found += _open_passages(user, session, held, question)
+        found.sort(key=lambda each: (-each.score, each.document_id, each.start))
+        return self._fitting(user, found, most)
 
-    def _fitting(self, passages: Sequence[Passage], most: int) -> list[Passage]:
+    def _boosted(self, passage: Passage, topics: set[str]) -> Passage:
+        is_on_topic = bool(topics & set(self._topics.of(passage.text)))
+        return replace(passage, score=passage.score * _BOOST) if is_on_topic else passage
+
+    def _fitting(self, user: str, passages: Sequence[Passage], most: int) -> list[Passage]:
+        """Return the first passages that fit, whole exchanges, none of which overlap."""
         kept: list[Passage] = []
         room = self._settings.max_tokens
         for passage in passages:
+            if len(kept) == most:
+                break
+            if not passage.scores.get("open"):
+                text = self._long_term.text(user, passage.document_id)
+                passage = _widened(passage, text)
             size = self._count(passage.text)
-            if size <= room and len(kept) < most:
+            if size <= room and _states(passage) and not _overlaps(passage, kept):
                 kept.append(passage)
                 room -= size
         return kept
@@ -344,7 +347,8 @@ class MemoryService:
         opened = self._in_store.run(lambda: self._opened(user))
         known = self._in_store.run(lambda: self._store.facts(user))
         texts = dict(_open_document(user, *each) for each in opened.items())
-        known = settled([*known, *(f for each in texts.items() for f in find_facts(*each))])
+        if said := [fact for each in texts.items() for fact in find_facts(*each)]:
+            known = settled([*known, *said])
         fact = about(question, known) if _OWN.search(question) else None
         if fact is not None:
             return self._where(user, fact, texts, None)
@@ -587,18 +591,13 @@ def _widened(passage: Passage, text: str) -> Passage:
     return replace(passage, text=text[start:end], start=start, end=end, origin="memory")
 
 
-def _disjoint(passages: Sequence[Passage]) -> list[Passage]:
-    """Drop passages that overlap a better one."""
-    kept: list[Passage] = []
-    for passage in passages:
-        if not any(
-            passage.document_id == other.document_id
-            and passage.start < other.end
-            and other.start < passage.end
-            for other in kept
-        ):
-            kept.append(passage)
-    return kept
+def _overlaps(passage: Passage, others: Sequence[Passage]) -> bool:
+    return any(
+        passage.document_id == other.document_id
+        and passage.start < other.end
+        and other.start < passage.end
+        for other in others
+    )
 
 
 def _open_passages(user: str, session: str, opened: OpenTurns, question: str) -> list[Passage]:
