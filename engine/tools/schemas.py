@@ -149,9 +149,7 @@ class AskArguments(Arguments):
     effort: Literal["low", "medium", "high"] | None = Field(
         None, description="How much a global answer may read."
     )
-    session: str | None = Field(
-        None, max_length=64, description="Use and extend the user's memory, in this conversation."
-    )
+    session: str | None = Field(None, max_length=64, description="Conversation to remember.")
     filters: Filters
 
 
