@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Citation,
         IngestReport,
         KnowledgeEngine,
+        Memory,
         Passage,
         Settings,
         Turn,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
         UnknownName,
         VectorStoreUnavailable,
     )
+    from engine.memory.llamaindex import LoregraphMemory
     from engine.retrieval.rerank_postprocessor import RerankPostprocessor
     from engine.retrieval.retriever import LocalRetriever
     from graph import (
@@ -104,7 +106,9 @@ __all__ = [
     "LibraryNotFound",
     "LibraryUnusable",
     "LocalRetriever",
+    "LoregraphMemory",
     "MarkdownNodeParser",
+    "Memory",
     "MissingExtra",
     "ModelError",
     "ModelInputTooLong",
@@ -136,7 +140,7 @@ __all__ = [
 ]
 
 _PUBLIC_NAMES = {
-    "engine": "Answer Citation IngestReport KnowledgeEngine Passage Settings Turn WebResult",
+    "engine": "Answer Citation IngestReport KnowledgeEngine Memory Passage Settings Turn WebResult",
     "engine.chunking.code": "CodeNodeParser",
     "engine.chunking.dialogue": "FaqNodeParser GlossaryNodeParser TranscriptNodeParser",
     "engine.chunking.legal": "LegalNodeParser",
@@ -153,6 +157,7 @@ _PUBLIC_NAMES = {
         " ModelUnavailable NotAllowed QuestionError SettingsError SourceError TooManyRemovals"
         " UnknownName VectorStoreUnavailable"
     ),
+    "engine.memory.llamaindex": "LoregraphMemory",
     "engine.retrieval.rerank_postprocessor": "RerankPostprocessor",
     "engine.retrieval.retriever": "LocalRetriever",
     "graph": "Community Entity Evidence KnowledgeGraphIndex Relation Report SqlGraphStore",

@@ -30,14 +30,20 @@ from graph.errors import GraphError  # noqa: E402
 HELP_WIDTH = 100
 GENERATED = "This page is generated from the code.\n"
 PYTHON_SECTIONS: Mapping[str, tuple[str, ...]] = {
-    "Engine": ("KnowledgeEngine", "Settings"),
+    "Engine": ("KnowledgeEngine", "Memory", "Settings"),
     "Results": ("Answer", "Citation", "Passage", "IngestReport", "Turn", "WebResult"),
     "Graph": (
         *("KnowledgeGraphIndex", "SqlGraphStore", "Entity", "Relation", "Evidence"),
         *("Community", "Report"),
     ),
     "Parts for LlamaIndex": (
-        *("LocalRetriever", "RerankPostprocessor", "ExtractionTransform", "LanguageExtractor"),
+        *(
+            "LoregraphMemory",
+            "LocalRetriever",
+            "RerankPostprocessor",
+            "ExtractionTransform",
+            "LanguageExtractor",
+        ),
     ),
 }
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .config import Settings
     from .engine import KnowledgeEngine
     from .errors import EngineError
+    from .memory.records import Memory
     from .types import Answer, Citation, IngestReport, Passage, Turn
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "EngineError",
     "IngestReport",
     "KnowledgeEngine",
+    "Memory",
     "Passage",
     "Settings",
     "Turn",
@@ -43,6 +45,7 @@ _HOMES = {
     "EngineError": "errors",
     "IngestReport": "types",
     "KnowledgeEngine": "engine",
+    "Memory": "memory.records",
     "Passage": "types",
     "Settings": "config",
     "Turn": "types",

@@ -416,6 +416,33 @@ class CacheSettings(_Section):
     ttl_seconds: float = Field(86_400.0, gt=0)
 
 
+class MemorySettings(_Section):
+    """Layered memory of users: backends, windows, lifetimes and limits.
+
+    `working`: the last `messages` of a session, `working_tokens` at most, in this process or in a
+    Redis (`redis://host:port/database`). `short_term`: open sessions, summaries (kept for
+    `summary_days`, `summaries` of them a query) and facts in the library, or on PostgreSQL
+    (`postgresql://user@host/database`). Passwords come from the variables that are named. A
+    session is closed `idle_seconds` after its last message. A question reads `top_k` passages
+    of memory, `max_tokens` at most, and waits `wait_seconds` for a server. `topics` is a YAML file
+    of topic buckets instead of the one that ships.
+    """
+
+    working: str = Field("process", pattern=r"^(process$|rediss?://|unix://)")
+    working_password_variable: str = ""
+    short_term: str = Field("library", pattern=r"^(library$|postgresql(\+psycopg)?://)")
+    short_term_password_variable: str = ""
+    messages: int = Field(20, ge=2, le=1_000)
+    working_tokens: int = Field(1_000, ge=50)
+    idle_seconds: float = Field(3_600.0, gt=0)
+    summary_days: float = Field(7.0, gt=0)
+    summaries: int = Field(10, ge=0, le=100)
+    top_k: int = Field(5, ge=1, le=50)
+    max_tokens: int = Field(750, ge=50)
+    wait_seconds: float = Field(0.2, gt=0, le=10)
+    topics: str = ""
+
+
 class TelemetrySettings(_Section):
     """OpenTelemetry export of questions (extra `otel`).
 
@@ -478,6 +505,7 @@ class Settings(_Section):
     agent: AgentSettings = AgentSettings()
     overview: OverviewSettings = OverviewSettings()
     cache: CacheSettings = CacheSettings()
+    memory: MemorySettings = MemorySettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     serve: ServeSettings = ServeSettings()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,12 +23,17 @@ from .concurrency import astream_from_thread, run_in_thread, stream_from_thread
 from .config import Settings
 from .conversation import parse_history
 from .embeddings.choice import EmbeddingChoice, choose_models, probe_error, skip_probe
+from .embeddings.tokenizer import load_tokeniser
 from .enrichment.unanswered import forget_unanswered
 from .entities import EntityEditor
 from .errors import LibraryError, QuestionError, SettingsError
 from .events import Event, Listener, Progress, no_progress, null_listener
 from .graph_explorer import GraphExplorer
 from .llm_components import asks_a_model
+from .memory.asking import ask_with_memory
+from .memory.build import build_memory, conversation_settings
+from .memory.records import Memory
+from .memory.service import MemoryService
 from .observability import build_telemetry
 from .pipeline import IngestOptions, IngestPipeline, as_list
 from .prompts import language_of
@@ -77,6 +83,7 @@ if TYPE_CHECKING:
     from llama_index.core.tools import FunctionTool, QueryEngineTool
 
     from .answering.corrective import WebSearch
+    from .memory.llamaindex import LoregraphMemory
     from .storage.schema import Filters, Namespaces
 
 
@@ -151,6 +158,9 @@ class KnowledgeEngine:
         self._pictures = parts.graph_views
         self._retriever = parts.retriever
         self._router = parts.router
+        self._embedding = embedding
+        self._memory: MemoryService | None = None
+        self._memory_lock = threading.Lock()
         self.writes_answers = models.answers is not None
         """True where a language model writes answers."""
 
@@ -241,7 +251,9 @@ class KnowledgeEngine:
         self.close()
 
     def close(self) -> None:
-        """Close the library, and the vector store where there is one."""
+        """Close the library, its memory, and the vector store where there is one."""
+        if self._memory is not None:
+            self._memory.close()
         for space in self._spaces:
             space.dense.close()
         self._queries.close()
@@ -471,6 +483,7 @@ class KnowledgeEngine:
         filters: Filters = None,
         namespace: Namespaces = None,
         history: History = (),
+        memory: Memory | None = None,
     ) -> Answer:
         """Answer a question, every claim cited; `mode` is auto, local, global, both or agent.
 
@@ -485,13 +498,18 @@ class KnowledgeEngine:
             history: what was asked and answered before, oldest first: earlier answers as they came,
                 or a `Turn` each. "And when was he born?" is then understood, which
                 `answer.rewritten_question` and the trace show; nothing of it is a source.
+            memory: the user and session whose memory helps to understand the question, is searched
+                as a list of its own (`answer.memory`, origin `memory`), and takes in the exchange.
+                With it no answer is cached.
 
         Raises:
             QuestionError: an empty question, one that is too long, an unknown mode, or a filter
                 that is no condition.
             ModelError: the language model could not do its part.
         """
-        return self._asker(question, mode, effort, filters, namespace, history)(null_listener)
+        return self._asker(question, mode, effort, filters, namespace, history, memory)(
+            null_listener
+        )
 
     @accepts_query
     async def aask(
@@ -503,9 +521,10 @@ class KnowledgeEngine:
         filters: Filters = None,
         namespace: Namespaces = None,
         history: History = (),
+        memory: Memory | None = None,
     ) -> Answer:
         """Answer like `ask` without blocking the event loop; cancelling stops the work."""
-        asked = self._asker(question, mode, effort, filters, namespace, history)
+        asked = self._asker(question, mode, effort, filters, namespace, history, memory)
         return await run_in_thread(lambda: asked(null_listener))
 
     @accepts_query
@@ -518,13 +537,16 @@ class KnowledgeEngine:
         filters: Filters = None,
         namespace: Namespaces = None,
         history: History = (),
+        memory: Memory | None = None,
     ) -> Generator[Event]:
         """Answer like `ask`, yielding events (see `events`); the last one holds the answer.
 
         The work is done in a thread of its own, which is given up where the generator is closed.
         What `ask` raises comes out of it too, after the events before.
         """
-        return stream_from_thread(self._asker(question, mode, effort, filters, namespace, history))
+        return stream_from_thread(
+            self._asker(question, mode, effort, filters, namespace, history, memory)
+        )
 
     @accepts_query
     def astream(
@@ -536,9 +558,12 @@ class KnowledgeEngine:
         filters: Filters = None,
         namespace: Namespaces = None,
         history: History = (),
+        memory: Memory | None = None,
     ) -> AsyncGenerator[Event]:
         """Stream like `stream` without blocking the event loop; cancelling stops the work."""
-        return astream_from_thread(self._asker(question, mode, effort, filters, namespace, history))
+        return astream_from_thread(
+            self._asker(question, mode, effort, filters, namespace, history, memory)
+        )
 
     def _asker(
         self,
@@ -548,6 +573,7 @@ class KnowledgeEngine:
         filters: Filters,
         namespace: Namespaces,
         history: History,
+        memory: Memory | None = None,
         *,
         queries: QueryPipeline | None = None,
     ) -> Callable[[Listener], Answer]:
@@ -557,8 +583,21 @@ class KnowledgeEngine:
             said, turns = validate_question(question), parse_history(history)
             within, work = document_filter(filters, namespace=namespace), validate_effort(effort)
             self._indexer.ensure_current()
-            return (queries or self._queries).answer(
-                said, mode=mode, effort=work, within=within, turns=turns, on_event=on_event
+            answer = partial(
+                (queries or self._queries).answer, mode=mode, effort=work, within=within
+            )
+            if memory is None:
+                return answer(said, turns=turns, on_event=on_event)
+            return ask_with_memory(
+                self.memory,
+                memory,
+                said,
+                turns=turns,
+                ask=lambda asks, before, heard, recall: answer(
+                    asks, turns=before, on_event=heard, recall=recall
+                ),
+                writes=self.writes_answers,
+                on_event=on_event,
             )
 
         return asked
@@ -701,6 +740,33 @@ class KnowledgeEngine:
             return write_graph(part, path, max_nodes=max_nodes)
 
     @property
+    def memory(self) -> MemoryService:
+        """Memory of users: sessions, facts, search, forgetting; apart from all documents."""
+        with self._memory_lock:
+            if self._memory is None:
+                self._memory = build_memory(
+                    self.path,
+                    self._settings.memory,
+                    open_library=self._conversations,
+                    count=load_tokeniser().count,
+                )
+            return self._memory
+
+    def _conversations(self, folder: Path) -> KnowledgeEngine:
+        """Open the conversation library of a user, with this library's embedding models."""
+        folder.parent.mkdir(exist_ok=True)
+        settings = conversation_settings(self._settings)
+        library = Library(
+            folder, create=True, lock_timeout_seconds=settings.library.lock_timeout_seconds
+        )
+        engine = KnowledgeEngine(
+            library, settings=settings, llm=None, llms={}, embedding=self._embedding
+        )
+        if library.vector_models() - self._embedding.identities:
+            engine.reembed()
+        return engine
+
+    @property
     def graph(self) -> GraphExplorer:
         """Entities, what lies about them and between them, communities and their reports."""
         return GraphExplorer(
@@ -784,6 +850,7 @@ class KnowledgeEngine:
         namespace: Namespaces = None,
         chat_mode: str = "best",
         chat_history: Sequence[ChatMessage] = (),
+        memory: Memory | None = None,
         **others: object,
     ) -> BaseChatEngine:
         """Return a LlamaIndex chat engine with a history of its own.
@@ -795,6 +862,7 @@ class KnowledgeEngine:
             chat_mode: one of LlamaIndex's that condense a follow-up and answer from what is found
                 (best, context, condense_question, condense_plus_context): all mean the same here.
             chat_history: what was said before, oldest first.
+            memory: as for `ask`.
             others: LlamaIndex's further keywords; each is refused with what to use instead.
 
         Raises:
@@ -803,6 +871,8 @@ class KnowledgeEngine:
         """
         from .tools.llamaindex import CHAT_MODES, KnowledgeChatEngine, refuse_keywords
 
+        if memory is not None and not isinstance(memory, Memory):
+            others["memory"] = memory
         refuse_keywords("as_chat_engine", others)
         if chat_mode not in CHAT_MODES:
             names = ", ".join(sorted(CHAT_MODES))
@@ -811,8 +881,19 @@ class KnowledgeEngine:
                 "or give `tools()` to an agent"
             )
         return KnowledgeChatEngine(
-            self, mode=mode, filters=filters, namespace=namespace, chat_history=chat_history
+            self,
+            mode=mode,
+            filters=filters,
+            namespace=namespace,
+            chat_history=chat_history,
+            memory=memory,
         )
+
+    def as_memory(self, memory: Memory) -> LoregraphMemory:
+        """Return the memory of a user and session as LlamaIndex's `BaseMemory`."""
+        from .memory.llamaindex import LoregraphMemory
+
+        return LoregraphMemory(self.memory, memory)
 
     def as_retriever(
         self,
@@ -854,6 +935,7 @@ class KnowledgeEngine:
         read_only: bool = True,
         namespace: str | None = None,
         folders: Sequence[str | Path] = (),
+        user: str = "",
     ) -> list[FunctionTool]:
         """Return tools for a LlamaIndex agent, as offered by `loregraph mcp`.
 
@@ -861,10 +943,13 @@ class KnowledgeEngine:
             read_only: leave out those that add and remove documents.
             namespace: all that the tools may see and change; None is everything.
             folders: where files may be added from.
+            user: whose memory `recall`, `remember` and `forget` are about; empty leaves them out.
         """
         from .tools.llamaindex import llama_tools
 
-        return llama_tools(self, read_only=read_only, namespace=namespace, folders=folders)
+        return llama_tools(
+            self, read_only=read_only, namespace=namespace, folders=folders, user=user
+        )
 
     def as_tool(self) -> QueryEngineTool:
         """Return the router as one LlamaIndex tool; see `tools` for all of them."""

@@ -77,8 +77,8 @@ class ServerOptions:
 
     def tools(self, rights: Access) -> list[Tool]:
         """Return the tools for this access."""
-        may_write = rights.writes is None or bool(rights.writes)
-        return [tool for tool in TOOLS if may_write or not tool.writes]
+        hidden = {tool.name for tool in TOOLS if tool.writes} if self.read_only else set()
+        return [tool for tool in TOOLS if tool.name not in hidden and tool.is_offered(rights)]
 
 
 def no_access(_request: object) -> Access:

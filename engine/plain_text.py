@@ -61,7 +61,7 @@ def nearest_lines(answer: Answer) -> list[str]:
 def place_of(source: Citation | Passage) -> str:
     """Return where a source stands: its document, page and characters."""
     page = f", p. {source.page}" if source.page else ""
-    outside = "web: " if source.origin == "web" else ""
+    outside = "" if source.origin == "library" else f"{source.origin}: "
     return f"{outside}{source.document_id}{page}:{source.start}-{source.end}"
 
 

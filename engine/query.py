@@ -27,6 +27,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import replace
 
+from .agent.runner import Recall
 from .answering.global_search.context import Effort
 from .answering.nearest import nearest_passages
 from .answering.synthesis import replay_events
@@ -37,6 +38,7 @@ from .errors import QuestionError
 from .events import Listener, StepEvent, closing_events, null_listener, record_steps
 from .ingest.document import sanitise_text
 from .llm.budget import Budget, track_usage
+from .llm.client import private_replies
 from .observability import Telemetry, query_span, with_telemetry
 from .routing.router import RoutedQuery, answer_of, both_ways
 from .storage.schema import DocumentFilter
@@ -73,6 +75,7 @@ class QueryPipeline:
         self._without_vectors: Components | None = None
         self._cache = cache
         self._flights = SingleFlight()
+        self._recall: Recall | None = None
 
     def answer(
         self,
@@ -83,12 +86,26 @@ class QueryPipeline:
         within: DocumentFilter | None,
         turns: tuple[Turn, ...] = (),
         on_event: Listener = null_listener,
+        recall: Recall | None = None,
     ) -> Answer:
         """Answer a question; fall back to retrieval without vectors if embedding fails.
 
         `effort` is that of an overview (None: as the components are set up), `turns` what was said
         before, oldest first. `on_event` hears all events of the answer, the whole of it last.
+        `recall` searches the user's memory: nothing of such an answer is cached.
         """
+        if recall is not None:
+            pipeline = copy(self)
+            pipeline._cache, pipeline._recall = None, recall
+            with private_replies():
+                return pipeline.answer(
+                    question,
+                    mode=mode,
+                    effort=effort,
+                    within=within,
+                    turns=turns,
+                    on_event=on_event,
+                )
         request = CacheRequest(
             question=question, turns=turns, mode=mode, effort=effort, within=within
         )
@@ -174,11 +191,11 @@ class QueryPipeline:
         with track_usage() as usage:
             rewritten = self._rewrite(request, listener)
             try:
-                answer = _answer_or_nearest(self._components, rewritten, listener)
+                answer = _answer_or_nearest(self._components, rewritten, listener, self._recall)
             except EmbeddingUnavailable as error:
                 components = self._fall_back(error)
                 listener(StepEvent(step=_fallback_step(error)))
-                answer = _answer_or_nearest(components, rewritten, listener)
+                answer = _answer_or_nearest(components, rewritten, listener, self._recall)
         is_rewritten = rewritten.question != request.question
         return replace(
             answer,
@@ -208,9 +225,11 @@ class QueryPipeline:
         return self._without_vectors
 
 
-def _answer_or_nearest(components: Components, request: CacheRequest, on_event: Listener) -> Answer:
+def _answer_or_nearest(
+    components: Components, request: CacheRequest, on_event: Listener, recall: Recall | None
+) -> Answer:
     """Answer a question; where that abstains, add the passages nearest to it."""
-    answer = _route_and_answer(components, request, on_event)
+    answer = _route_and_answer(components, request, on_event, recall)
     if not answer.abstained:
         return answer
     retriever, within = components.retriever, request.within
@@ -219,7 +238,9 @@ def _answer_or_nearest(components: Components, request: CacheRequest, on_event: 
     return replace(answer, nearest=nearest)
 
 
-def _route_and_answer(components: Components, request: CacheRequest, on_event: Listener) -> Answer:
+def _route_and_answer(
+    components: Components, request: CacheRequest, on_event: Listener, recall: Recall | None
+) -> Answer:
     """Route a question to the local or the global answerer, or to both, and answer it."""
     question, within, turns = request.question, request.within, request.turns
     if request.effort is not None:
@@ -237,7 +258,9 @@ def _route_and_answer(components: Components, request: CacheRequest, on_event: L
             routed = RoutedQuery(query_str=question, within=within, turns=turns, on_event=on_event)
             return both_ways(local.answer, components.brief.answer, routed)
         case "agent":
-            return components.agent.answer(question, within=within, turns=turns, on_event=on_event)
+            return components.agent.answer(
+                question, within=within, turns=turns, on_event=on_event, memory=recall
+            )
         case mode:
             raise QuestionError(
                 f"unknown mode: {mode!r}; choose auto, local, global, both or agent"

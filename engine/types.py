@@ -40,10 +40,11 @@ Strategy = Literal[
 """Chunking strategy; `auto` chooses by format and structure."""
 MetaValue = str | int | float | bool | tuple[str, ...]
 """A value of a document's metadata; dates are ISO 8601 text, tags a tuple."""
-Origin = Literal["library", "web"]
-"""Origin of a passage: the library, or a web search.
+Origin = Literal["library", "web", "memory"]
+"""Origin of a passage: the library, a web search, or what the user said before.
 
-Then `document_id` is a URL and offsets count in the fetched text.
+From the web `document_id` is a URL and offsets count in the fetched text; from memory it names a
+conversation of the user, which `engine.memory` alone shows.
 """
 Shape = Literal["text", "markdown", "code", "transcript"]
 """Structure of a text, independent of its file format."""
@@ -307,7 +308,8 @@ class Answer:
     failed and why. `short` is the answer in a few words, where it is all but certain. `evidence` is
     the probability, 0–1, that the answer is right; None where it was not measured. `nearest` are
     the passages nearest to a question that was not answered, at most three. `clarification` is a
-    question back to the user, in place of an answer; else empty.
+    question back to the user, in place of an answer; else empty. `memory` are passages of what the
+    user said before, apart from the evidence of documents; `warnings` say what could not be done.
     """
 
     question: str
@@ -327,6 +329,8 @@ class Answer:
     evidence: float | None = None
     nearest: tuple[NearestPassage, ...] = ()
     clarification: str = ""
+    memory: tuple[Passage, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the answer with its sources, as the command line shows it."""

@@ -150,7 +150,7 @@ def _answer(state: State, tools: AgentTools) -> Answer:
     ]
     web = any(passage.origin == "web" for found in documents for passage in found)
     if not read or (web and read[0].abstained):
-        return tools.answer(state.question, in_turn(documents))
+        return tools.answer(state.question, in_turn(documents) if documents else None)
     first = read[0]
     if len(read) == 3 and replaces(read[2], bridge=read[1], first=first):
         return read[2]

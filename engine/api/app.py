@@ -30,7 +30,7 @@ from .jobs import Service
 from .limits import RequestLimits
 from .metrics import Measured
 from .reference import reference_page
-from .routes import chat_completions, documents, graph, query, system
+from .routes import chat_completions, documents, graph, memory, query, system
 from .upload_jobs import take_over_uploads
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def create_app(
     )
     app.state.service = service
     errors.install_error_handlers(app)
-    for part in (documents, query, graph, chat_completions, system):
+    for part in (documents, query, graph, memory, chat_completions, system):
         app.include_router(part.router)
     app.include_router(system.figures)
     if agents is not None:

@@ -36,6 +36,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..config import ServeSettings, Settings
 from ..errors import SettingsError
 from ..ingest.document import sanitise_text
+from ..memory.records import check_memory_name
 from ..types import check_namespace
 from .errors import SECURITY_HEADERS, Problem, response_of
 
@@ -45,7 +46,8 @@ class Principal:
     """Identity behind a token.
 
     `reads` and `writes` are namespaces (the empty text is the one without a name), None is all.
-    Who may write may read. An admin sees all of the library, its figures and settings.
+    Who may write may read. An admin sees all of the library, its figures and settings. `user` is
+    whose memory is read and written; empty is nobody's.
     """
 
     id: str
@@ -53,6 +55,7 @@ class Principal:
     reads: frozenset[str] | None = frozenset()
     writes: frozenset[str] | None = frozenset()
     is_admin: bool = False
+    user: str = ""
 
     @property
     def readable(self) -> frozenset[str] | None:
@@ -105,6 +108,29 @@ class Principal:
             )
 
 
+def memory_user(caller: Principal, wanted: str | None) -> str:
+    """Return the user whose memory a caller reads: the token's, or where there are none any.
+
+    Raises:
+        Problem: 403, the token has no user, or another.
+        QuestionError: a name that no user can have.
+    """
+    if caller is LOCAL:
+        user = wanted or ""
+        if not user:
+            raise Problem(422, "no-user", "user missing; say whose memory is meant")
+    else:
+        user = caller.user
+        if not user or wanted not in (None, user):
+            raise Problem(
+                403,
+                "no-memory",
+                "no memory for this token and user; make one with `loregraph token create --user`",
+            )
+    check_memory_name("user", user)
+    return user
+
+
 LOCAL = Principal(id="local", name="this machine", is_admin=True)
 """Everybody on this machine, where no token is asked for."""
 
@@ -130,6 +156,7 @@ class TokenRow:
     writes: tuple[str, ...] = ()
     is_admin: bool = False
     expires: datetime | None = None
+    user: str = ""
 
     def is_over(self, now: datetime) -> bool:
         """Check whether the token has expired."""
@@ -144,6 +171,7 @@ class TokenRow:
             reads=_namespaces(self.reads),
             writes=_namespaces(self.writes),
             is_admin=self.is_admin,
+            user=self.user,
         )
 
 
@@ -189,15 +217,20 @@ class TokenStore:
         writes: Collection[str] = (),
         is_admin: bool = False,
         expires: datetime | None = None,
+        user: str = "",
     ) -> tuple[TokenRow, str]:
         """Create a token; the secret is not stored; `*` means all namespaces.
 
-        From `expires` on (with its zone) it is refused.
+        From `expires` on (with its zone) it is refused. `user` is whose memory it reads and writes;
+        a token without one has no memory.
 
         Raises:
             SettingsError: it may do nothing, the name is taken, or the file cannot be written.
             SourceError: a namespace that cannot be.
+            QuestionError: a user that cannot be.
         """
+        if user:
+            check_memory_name("user", user)
         if not (reads or writes or is_admin):
             raise SettingsError(
                 "token without rights: give --read, --write (a namespace, '' for the one "
@@ -217,6 +250,7 @@ class TokenStore:
             writes=tuple(sorted(set(writes))),
             is_admin=is_admin,
             expires=expires,
+            user=user,
         )
         with self._changing():
             rows = self.rows()
@@ -261,6 +295,7 @@ class TokenStore:
                 "write": list(row.writes),
                 "admin": row.is_admin,
                 "expires": row.expires.isoformat() if row.expires else None,
+                **({"user": row.user} if row.user else {}),
             }
             for row in rows
         ]
@@ -347,6 +382,7 @@ def _row(value: dict[str, Any]) -> TokenRow:
         writes=tuple(writes),
         is_admin=value["admin"] is True,
         expires=over,
+        user=str(value.get("user", "")),
     )
 
 

@@ -75,4 +75,4 @@ def _rights_of(request: Any) -> Access:
     if not isinstance(principal, Principal):
         return Access(reads=frozenset(), writes=frozenset())
     writes = None if principal.is_admin else principal.writes
-    return Access(reads=principal.readable, writes=writes)
+    return Access(reads=principal.readable, writes=writes, user=principal.user)

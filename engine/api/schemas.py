@@ -82,6 +82,14 @@ class AskRequest(Question):
     effort: Literal["low", "medium", "high"] | None = Field(
         None, description="How much an overview may cost; as the settings say where it is left out."
     )
+    session: str | None = Field(
+        None,
+        max_length=64,
+        description="Use and extend the memory of the token's user, in this conversation.",
+    )
+    user: str | None = Field(
+        None, max_length=64, description="Whose memory, where the server asks for no token."
+    )
     stream: bool = Field(False, description="Server-sent events, as with `Accept`.")
     explain: bool = Field(True, description="Whether passages and trace are sent along.")
 

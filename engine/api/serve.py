@@ -220,9 +220,10 @@ _LONGEST_WORK_SECONDS = 3_600.0
 """Maximum seconds of ingestion tools; read-only tools have their own limit."""
 
 
-def serve_stdio(offer: ServerOptions) -> None:
-    """Serve one client over stdio until it closes its input."""
-    server = mcp_server(replace(offer, rights_of=lambda _request: ALL_RIGHTS))
+def serve_stdio(offer: ServerOptions, *, user: str = "") -> None:
+    """Serve one client over stdio until it closes its input; `user` is whose memory it has."""
+    rights = replace(ALL_RIGHTS, user=user)
+    server = mcp_server(replace(offer, rights_of=lambda _request: rights))
 
     async def session() -> None:
         async with stdio_server() as (incoming, outgoing):

@@ -20,6 +20,7 @@ from .chat import HistoryOption, chat, read_turns, turn_of, write_turns
 from .evaluate import eval_app
 from .graph import entities_app
 from .init import init
+from .memory import memory_app
 from .models import models_app
 from .server import demo, token_app
 from .session import (
@@ -70,6 +71,7 @@ app.add_typer(entities_app, name="entities", help="What is taken for one thing."
 app.add_typer(eval_app, name="eval", help="How well documents are found.")
 app.add_typer(config_app, name="config", help="The settings in force.")
 app.add_typer(models_app, name="models", help="The model files.")
+app.add_typer(memory_app, name="memory", help="What users said.")
 app.add_typer(token_app, name="token", help="Who may call the server.")
 
 Words = list[str]
@@ -250,6 +252,8 @@ def ask(
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how it was found.")] = False,
     history: HistoryOption = None,
+    user: Annotated[str, typer.Option("--user", "-u", help="Use this user's memory.")] = "",
+    session: Annotated[str, typer.Option(help="The conversation, with --user.")] = "default",
     filters: FiltersOption = None,
     namespace: WithinOption = None,
     library: LibraryOption = DEFAULT_LIBRARY,
@@ -258,10 +262,16 @@ def ask(
 ) -> None:
     """Ask a question; the answer names its sources.
 
-    With --history the question is understood from the conversation in a file, and added to it.
+    With --history the question is understood from the conversation in a file, and added to it;
+    with --user from that user's memory, which takes in question and answer.
     """
     from .rendering import render_stream, show_answer, stderr_is_tty
 
+    memory = None
+    if user:
+        from ..memory.records import Memory
+
+        memory = Memory(user, session)
     turns = read_turns(history) if history else []
     with reading(library, profile) as engine:
         events = engine.stream(
@@ -271,8 +281,11 @@ def ask(
             filters=filters,
             namespace=namespace,
             history=turns,
+            memory=memory,
         )
         answer = render_stream(events, visible=stderr_is_tty() and not json_output)
+    for warning in answer.warnings:
+        typer.echo(f"warning: {warning}", err=True)
     show_answer(answer, explain=explain, as_json=json_output)
     if history:
         write_turns(history, [*turns, turn_of(answer)])

@@ -82,12 +82,19 @@ def mcp(
         list[Path] | None,
         typer.Option(help="A folder that files may be added from; without one, none may."),
     ] = None,
+    user: Annotated[
+        str, typer.Option(help="Offer the memory of this user; not with --http, where tokens say.")
+    ] = "",
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
 ) -> None:
     """Serve the library to an agent by the Model Context Protocol."""
     settings = settings_of(profile)
     _check(namespace, allow or ())
+    if user:
+        from ..memory.records import check_memory_name
+
+        check_memory_name("user", user)
     if http:
         from ..api.serve import check_tokens
 
@@ -117,7 +124,7 @@ def mcp(
                 started=lambda where: typer.echo(f"an MCP server at {where}", err=True),
             )
         else:
-            serve_stdio(offer)
+            serve_stdio(offer, user=user)
 
 
 def _check(namespace: str | None, folders: Sequence[Path]) -> None:
@@ -158,6 +165,9 @@ def create(
     expires: Annotated[
         str | None, typer.Option(metavar="<time>", help="How long it counts, such as 90d or 12h.")
     ] = None,
+    user: Annotated[
+        str, typer.Option(help="Whose memory it reads and writes; without one, none.")
+    ] = "",
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
 ) -> None:
@@ -166,7 +176,7 @@ def create(
 
     over = time_after(expires, datetime.now(UTC)) if expires is not None else None
     row, secret = _store(library, profile).create(
-        name, reads=read or (), writes=write or (), is_admin=admin, expires=over
+        name, reads=read or (), writes=write or (), is_admin=admin, expires=over, user=user
     )
     typer.echo(secret)
     typer.echo(f"{row.id} {row.name}: {_told(row)}; it is not shown again", err=True)
@@ -189,6 +199,7 @@ def list_tokens(
                 "write": row.writes,
                 "admin": row.is_admin,
                 "expires": row.expires.isoformat() if row.expires else None,
+                **({"user": row.user} if row.user else {}),
             }
             for row in rows
         ]
@@ -220,10 +231,18 @@ def _told(row: TokenRow) -> str:
 
 def _rights(row: TokenRow) -> str:
     if row.is_admin:
-        return "admin"
+        return f"admin, memory of {row.user}" if row.user else "admin"
     told = [("reads", row.reads), ("writes", row.writes)]
+    memory = [f"memory of {row.user}"] if row.user else []
     return ", ".join(
-        f"{what} {' '.join(name or repr('') for name in names)}" for what, names in told if names
+        [
+            *(
+                f"{what} {' '.join(name or repr('') for name in names)}"
+                for what, names in told
+                if names
+            ),
+            *memory,
+        ]
     )
 
 

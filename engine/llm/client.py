@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
@@ -56,6 +57,19 @@ if TYPE_CHECKING:
 
     from ..storage.graph_api import Prompt
     from ..storage.usage_log import UsageLog
+
+_private: ContextVar[bool] = ContextVar("loregraph_private_replies", default=False)
+
+
+@contextmanager
+def private_replies() -> Iterator[None]:
+    """Cache no reply in the library inside the block: prompts hold what a user said."""
+    token = _private.set(True)
+    try:
+        yield
+    finally:
+        _private.reset(token)
+
 
 _CHARACTERS_PER_TOKEN = 32
 """An answer with more of them is no answer of a model that keeps to its limit."""
@@ -608,7 +622,7 @@ class LLMClient:
         self, request: LLMRequest, *, keep: bool, whole: bool = False
     ) -> Generator[str, None, LLMReply]:
         """Stream an answer in pieces, or in one with `whole`, which may be retried."""
-        ledger = self._ledger if keep else None
+        ledger = self._ledger if keep and not _private.get() else None
         key, asked_in = "", 0
         if ledger is not None:
             key, asked_in = self._key(request), ledger.generation()

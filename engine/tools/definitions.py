@@ -36,6 +36,8 @@ from .schemas import (
     Changed,
     ExploreArguments,
     ExploredEntity,
+    FactResult,
+    ForgetArguments,
     FoundPassages,
     ListArguments,
     ListedDocument,
@@ -44,6 +46,10 @@ from .schemas import (
     PassageResult,
     ReadArguments,
     ReadText,
+    RecallArguments,
+    Recalled,
+    RememberArguments,
+    Remembered,
     RemoveArguments,
     Result,
     SearchArguments,
@@ -87,6 +93,7 @@ def ask(engine: KnowledgeEngine, wanted: AskArguments, call: Call) -> Result:
         history=[Turn(each.question, each.answer) for each in wanted.history],
         filters=wanted.filters or None,
         namespace=call.rights.within(call.namespace),
+        memory=call.rights.memory(wanted.session) if wanted.session is not None else None,
     )
     with closing(events):
         for event in events:
@@ -121,6 +128,53 @@ def answer_value(answer: Answer) -> AnswerResult:
         citations=answer.citations,
         nearest=answer.nearest,
     )
+
+
+def recall(engine: KnowledgeEngine, wanted: RecallArguments, call: Call) -> Result:
+    """Return what the user said before, best first, with the facts in it."""
+    user = call.rights.memory("default").user
+    found = engine.memory.search(user, wanted.query, top_k=wanted.top_k, topic=wanted.topic)
+    facts = [
+        fact
+        for fact in engine.memory.facts(user)
+        if any(
+            fact.document_id == each.document_id and each.start <= fact.start < each.end
+            for each in found
+        )
+    ]
+    lines = [passage.text for passage in found]
+    lines += [f"fact {fact.id} ({fact.kind}, {fact.valid_from}): {fact.text}" for fact in facts]
+    value = Recalled(
+        passages=tuple(_passage(one) for one in found),
+        facts=tuple(
+            FactResult(
+                id=fact.id,
+                kind=fact.kind,
+                text=fact.text,
+                valid_from=fact.valid_from,
+                current=fact.superseded_by is None,
+            )
+            for fact in facts
+        ),
+    )
+    recalled = "\n".join(lines) or "nothing was said about it"
+    return Result.of([f"<recalled>\n{recalled}\n</recalled>"], value)
+
+
+def remember(engine: KnowledgeEngine, wanted: RememberArguments, call: Call) -> Result:
+    """Store what the user said."""
+    memory = call.rights.memory(wanted.session)
+    stored = engine.memory.remember(memory.user, [("user", wanted.text)], session=memory.session)
+    return Result.of([f"{stored} messages remembered"], Remembered(stored=stored))
+
+
+def forget(engine: KnowledgeEngine, wanted: ForgetArguments, call: Call) -> Result:
+    """Forget a fact or a conversation of the user, for good."""
+    user = call.rights.memory("default").user
+    if (wanted.fact is None) == (wanted.session is None):
+        raise QuestionError("forget: give either a fact or a session")
+    engine.memory.forget(user, session=wanted.session, fact=wanted.fact)
+    return Result.of(["forgotten"], Remembered(forgotten=True))
 
 
 def explore_entity(engine: KnowledgeEngine, wanted: ExploreArguments, call: Call) -> Result:
@@ -351,6 +405,7 @@ class Tool:
         writes: whether it changes the library.
         destroys: whether it takes something away.
         goes_out: whether it can fetch from the web.
+        memory: whether it is about the user's memory; only who has one is offered it.
     """
 
     name: str
@@ -363,6 +418,13 @@ class Tool:
     writes: bool = False
     destroys: bool = False
     goes_out: bool = False
+    memory: bool = False
+
+    def is_offered(self, rights: Access) -> bool:
+        """Check whether a caller may use it."""
+        if self.memory:
+            return bool(rights.user)
+        return not self.writes or rights.writes is None or bool(rights.writes)
 
     @cached_property
     def arguments(self) -> type[Arguments]:
@@ -533,6 +595,42 @@ TOOLS = (
         namespace=None,
         writes=True,
         destroys=True,
+    ),
+    Tool(
+        name="recall",
+        title="Recall what the user said",
+        description=(
+            "Search what the user said in earlier conversations: preferences, facts about them, "
+            "events. It is no evidence about documents."
+        ),
+        takes=RecallArguments,
+        gives=Recalled,
+        work=recall,
+        namespace=None,
+        memory=True,
+    ),
+    Tool(
+        name="remember",
+        title="Remember what the user said",
+        description="Store something that the user said about themselves, in their own words.",
+        takes=RememberArguments,
+        gives=Remembered,
+        work=remember,
+        namespace=None,
+        writes=True,
+        memory=True,
+    ),
+    Tool(
+        name="forget",
+        title="Forget what the user said",
+        description="Forget a fact or a whole conversation of the user, for good.",
+        takes=ForgetArguments,
+        gives=Remembered,
+        work=forget,
+        namespace=None,
+        writes=True,
+        destroys=True,
+        memory=True,
     ),
 )
 """All tools; read-only ones first."""

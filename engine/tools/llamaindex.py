@@ -6,6 +6,7 @@ Each message is a question to the library; earlier turns help to understand it a
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ from llama_index.core.schema import QueryBundle
 from ..concurrency import astream_from_thread, run_in_thread, stream_from_thread
 from ..conversation import pair_messages
 from ..events import AnswerEvent, Event, Listener, TokensEvent, null_listener
+from ..memory.records import Memory
 from ..observability import node_of, response_of
 from ..routing.router import ANSWER_KEY
 from ..types import Answer, Turn
@@ -114,7 +116,7 @@ REFUSED = {
     "verbose": "the trace of every answer says how it was found; leave it out",
     "chat_mode": "every message is a question to the library, understood from the messages "
     "before; leave it out",
-    "memory": "the chat engine keeps its history itself; pass chat_history to chat()",
+    "memory": "pass chat_history to chat(), or memory=Memory(user, session)",
     "system_prompt": "name a profile with prompts of your own; leave it out",
 }
 """Keywords of LlamaIndex's indexes that have no place here, and what to use instead."""
@@ -142,6 +144,7 @@ class KnowledgeChatEngine(BaseChatEngine):
         filters: as for `KnowledgeEngine.ask`.
         namespace: as for `KnowledgeEngine.ask`.
         chat_history: what was said before, oldest first.
+        memory: as for `KnowledgeEngine.ask`.
     """
 
     def __init__(
@@ -152,9 +155,15 @@ class KnowledgeChatEngine(BaseChatEngine):
         filters: Filters = None,
         namespace: Namespaces = None,
         chat_history: Sequence[ChatMessage] = (),
+        memory: Memory | None = None,
     ) -> None:
         self._engine = engine
-        self._options: dict[str, Any] = {"mode": mode, "filters": filters, "namespace": namespace}
+        self._options: dict[str, Any] = {
+            "mode": mode,
+            "filters": filters,
+            "namespace": namespace,
+            "memory": memory,
+        }
         self._said: list[ChatMessage] = list(chat_history)
 
     def reset(self) -> None:
@@ -248,11 +257,17 @@ def llama_tools(
     read_only: bool,
     namespace: str | None,
     folders: Sequence[str | Path],
+    user: str = "",
 ) -> list[FunctionTool]:
     """Every tool as a `FunctionTool`; those that write only where that is allowed."""
-    rights = ALL_RIGHTS if namespace is None else ALL_RIGHTS.only(namespace)
+    every = replace(ALL_RIGHTS, user=user)
+    rights = every if namespace is None else every.only(namespace)
     call = Call(rights=rights, namespace=namespace, folders=[Path(one) for one in folders])
-    return [_function_tool(engine, tool, call) for tool in TOOLS if not (read_only and tool.writes)]
+    return [
+        _function_tool(engine, tool, call)
+        for tool in TOOLS
+        if tool.is_offered(rights) and not (read_only and tool.writes)
+    ]
 
 
 def _function_tool(engine: KnowledgeEngine, tool: Tool, call: Call) -> FunctionTool:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validat
 from ..errors import NotAllowed
 from ..events import Progress, no_progress
 from ..ingest.discovery import find_sources
+from ..memory.records import Memory
 from ..storage.graph_api import CommunityDetail, EntityDetail, EntityPath, SeenCommunity
 from ..types import Citation, IngestReport, MetaValue, NearestPassage, check_namespace
 
@@ -148,7 +149,34 @@ class AskArguments(Arguments):
     effort: Literal["low", "medium", "high"] | None = Field(
         None, description="How much a global answer may read."
     )
+    session: str | None = Field(None, max_length=64, description="Conversation to remember.")
     filters: Filters
+
+
+class RecallArguments(Arguments):
+    """Arguments of `recall`."""
+
+    other_names: ClassVar = {"question": "query", "limit": "top_k"}
+
+    query: str = Field(min_length=1, max_length=4_000, description="What to look for, in words.")
+    top_k: int = Field(5, ge=1, le=MOST_PASSAGES, description="Maximum number of passages.")
+    topic: str = Field("", max_length=64, description="Only conversations of this topic bucket.")
+
+
+class RememberArguments(Arguments):
+    """Arguments of `remember`."""
+
+    text: str = Field(
+        min_length=1, max_length=40_000, description="What the user said, in their own words."
+    )
+    session: str = Field("default", max_length=64, description="The conversation.")
+
+
+class ForgetArguments(Arguments):
+    """Arguments of `forget`: one of both."""
+
+    fact: str | None = Field(None, max_length=64, description="Id of a fact, from `recall`.")
+    session: str | None = Field(None, max_length=64, description="A whole conversation.")
 
 
 class ExploreArguments(Arguments):
@@ -248,6 +276,33 @@ class PassageResult:
     end: int
     page: int | None
     relevance: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactResult:
+    """A statement of the user; `current` unless a later one replaced it."""
+
+    id: str
+    kind: str
+    text: str
+    valid_from: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """Passages of what the user said, best first, and the facts in them."""
+
+    passages: tuple[PassageResult, ...]
+    facts: tuple[FactResult, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """Number of messages that were stored, or whether something was forgotten."""
+
+    stored: int = 0
+    forgotten: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,10 +409,22 @@ _LONGEST_SOURCE = 4_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Readable and writable namespaces; None is all, the empty set is none."""
+    """Readable and writable namespaces; None is all, the empty set is none.
+
+    `user` is whose memory may be read and written; empty is nobody's.
+    """
 
     reads: frozenset[str] | None = None
     writes: frozenset[str] | None = None
+    user: str = ""
+
+    def memory(self, session: str) -> Memory:
+        """Return the caller's memory in a session; raises `NotAllowed` without a user."""
+        if not self.user:
+            raise NotAllowed(
+                "no memory here; use a token made with --user, or start with `loregraph mcp --user`"
+            )
+        return Memory(self.user, session)
 
     def within(self, namespace: str | None) -> str | frozenset[str] | None:
         """Return the visible namespaces of a call for this one (None: all permitted).
@@ -403,11 +470,12 @@ class Access:
         return Access(
             reads=frozenset({namespace} if self.can_access(namespace) else ()),
             writes=frozenset({namespace} if self.may_write(namespace) else ()),
+            user=self.user,
         )
 
     def read_only(self) -> Access:
         """Return the access without writing."""
-        return Access(reads=self.reads, writes=frozenset())
+        return Access(reads=self.reads, writes=frozenset(), user=self.user)
 
 
 ALL_RIGHTS = Access()

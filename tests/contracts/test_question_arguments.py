@@ -36,13 +36,14 @@ def of_command(name: str) -> set[str]:
 
 def test_asking_takes_the_same_arguments_everywhere() -> None:
     names = of_python(KnowledgeEngine.ask)
-    assert names == {"question", "mode", "effort", "filters", "namespace", "history"}
+    assert names == {"question", "mode", "effort", "filters", "namespace", "history", "memory"}
     for method in (KnowledgeEngine.aask, KnowledgeEngine.stream, KnowledgeEngine.astream):
         assert of_python(method) == names
-    assert set(AskRequest.model_fields) - names == {"stream", "explain"}
-    assert set(AskRequest.model_fields) >= names
-    assert of_mcp("ask") == names
-    assert of_command("ask") >= names
+    plain = names - {"memory"}  # in Python a user and a session; a token has its user
+    assert set(AskRequest.model_fields) - plain == {"stream", "explain", "session", "user"}
+    assert set(AskRequest.model_fields) >= plain
+    assert of_mcp("ask") == plain | {"session"}
+    assert of_command("ask") >= plain | {"session", "user"}
 
 
 def test_retrieving_takes_the_same_arguments_everywhere() -> None:

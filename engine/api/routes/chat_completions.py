@@ -22,6 +22,7 @@ from ...embeddings.tokenizer import load_tokeniser
 from ...events import AnswerEvent, CitationsEvent, Event, PassagesEvent, TokensEvent
 from ...plain_text import nearest_lines
 from ...types import Answer, Citation, Passage, Turn, Usage
+from ..auth import LOCAL
 from ..errors import Problem, as_openai_error
 from ..jobs import Caller, ServiceHere
 from ..schemas import Filters, Question
@@ -31,6 +32,7 @@ from .query import (
     event_stream,
     events,
     final_answer,
+    memory_of,
     server_sent,
     until_disconnect,
     with_problems,
@@ -89,7 +91,7 @@ class StreamOptions(BaseModel):
 class ChatRequest(BaseModel):
     """Chat request as OpenAI's clients send it.
 
-    `effort`, `namespace` and `filters` are extensions.
+    `effort`, `namespace`, `session` and `filters` are extensions.
     """
 
     model_config = ConfigDict(extra="ignore")
@@ -116,6 +118,12 @@ class ChatRequest(BaseModel):
         description="How much an overview may cost; also `reasoning_effort`, OpenAI's own name.",
     )
     namespace: str | None = Field(None, max_length=64)
+    session: str | None = Field(
+        None, max_length=64, description="Use and extend the memory of the token's user."
+    )
+    user: str | None = Field(
+        None, max_length=200, description="Whose memory, where the server asks for no token."
+    )
     filters: Filters = None
 
     @property
@@ -188,8 +196,15 @@ async def complete(
     within = caller.within(wanted.namespace)
     service.asking.check()
     history = turns_in(wanted.messages)
+    user = wanted.user if caller is LOCAL else None  # OpenAI's own field means nothing to a token
     told = events(
-        service, question, mode=mode, effort=wanted.effort, within=within, history=history
+        service,
+        question,
+        mode=mode,
+        effort=wanted.effort,
+        within=within,
+        history=history,
+        memory=memory_of(caller, wanted.session, user),
     )
     envelope = {
         "id": f"chatcmpl-{secrets.token_hex(12)}",

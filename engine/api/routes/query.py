@@ -17,9 +17,11 @@ from starlette.responses import StreamingResponse
 from ...errors import EngineError, QuestionError
 from ...events import AnswerEvent, Event, as_data
 from ...ingest.document import sanitise_text
+from ...memory.records import Memory
 from ...query import validate_question
 from ...storage.schema import document_filter
 from ...types import Answer, Turn
+from ..auth import Principal, memory_user
 from ..errors import Problem, as_problem, problem_of
 from ..jobs import Caller, Service, ServiceHere
 from ..schemas import AskRequest, Passages, Question, RetrieveRequest
@@ -40,10 +42,12 @@ async def events(
     effort: str | None = None,
     within: str | frozenset[str] | None,
     history: Sequence[Turn] = (),
+    memory: Memory | None = None,
 ) -> AsyncGenerator[Event]:
     """Yield the events of an answer; closing cancels the work.
 
-    `effort` is as `KnowledgeEngine.ask` takes it, `history` what was said before it, oldest first.
+    `effort` and `memory` are as `KnowledgeEngine.ask` takes them, `history` what was said before,
+    oldest first.
 
     Raises:
         Problem: 504 when it takes too long, 503 when too many wait.
@@ -59,6 +63,7 @@ async def events(
                 filters=wanted.filters,
                 namespace=within,
                 history=history,
+                memory=memory,
             )
             async with aclosing(found):
                 async for event in found:
@@ -172,7 +177,13 @@ async def ask(
     service.asking.check()
     history = [Turn(each.question, each.answer) for each in wanted.history]
     told = events(
-        service, wanted, mode=wanted.mode, effort=wanted.effort, within=within, history=history
+        service,
+        wanted,
+        mode=wanted.mode,
+        effort=wanted.effort,
+        within=within,
+        history=history,
+        memory=memory_of(caller, wanted.session, wanted.user),
     )
     if wanted.stream or _SSE in request.headers.get("accept", ""):
         return event_stream(_told(told, path=request.url.path))
@@ -201,6 +212,16 @@ async def retrieve(
             return Passages(items=await until_disconnect(request, work))
     except TimeoutError as error:
         raise timeout_problem(seconds) from error
+
+
+def memory_of(caller: Principal, session: str | None, user: str | None) -> Memory | None:
+    """Return the memory that a request names; None without a session.
+
+    Raises:
+        Problem: 403, the token has no user or another.
+        QuestionError: a name that cannot be.
+    """
+    return None if session is None else Memory(memory_user(caller, user), session)
 
 
 def check_question(wanted: Question) -> None:

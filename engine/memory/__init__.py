@@ -1,0 +1,1 @@
+"""Layered memory: working turns, session summaries, conversation documents and facts."""
