@@ -586,7 +586,7 @@ class KnowledgeEngine:
 
         def asked(on_event: Listener) -> Answer:
             said, turns = validate_question(question), parse_history(history)
-            within, work = document_filter(filters), validate_effort(effort)
+            within, work = document_filter(filters, namespace=namespace), validate_effort(effort)
             with self._readings.of(namespace) as reading:
                 queries = reading.queries if adjust is None else reading.queries.adjusted(adjust)
                 return queries.answer(
@@ -607,7 +607,7 @@ class KnowledgeEngine:
     ) -> list[Passage]:
         """Return passages for a question, best first; `filters` and `namespace` as in `ask`."""
         question = validate_question(question)
-        within = document_filter(filters)
+        within = document_filter(filters, namespace=namespace)
         with self._readings.of(namespace) as reading:
             return reading.queries.retrieve(
                 question, top_k=top_k, min_relevance=min_relevance, within=within
@@ -879,10 +879,8 @@ class KnowledgeEngine:
 
             refuse_keywords("as_retriever", others)
         self._indexer.ensure_current()
-        within = document_filter(filters)
-        document_filter(None, namespace=namespace)  # what is wrong shows at once
-        wants_all = within is None and namespace is None
-        if wants_all and similarity_top_k is None and not node_postprocessors:
+        within = document_filter(filters, namespace=namespace)
+        if within is None and similarity_top_k is None and not node_postprocessors:
             return self._retriever
 
         @contextmanager

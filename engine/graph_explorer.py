@@ -243,7 +243,7 @@ class GraphExplorer:
 
     @contextmanager
     def _looking(self, filters: Filters, namespace: Namespaces) -> Iterator[_Look]:
-        within = document_filter(filters)
+        within = document_filter(filters, namespace=namespace)
         with (
             self._readings(namespace) as (library, pictures),
             library.read() as connection,

@@ -95,12 +95,16 @@ class NamespaceReadings:
     def of(self, namespaces: Namespaces) -> Iterator[Reading]:
         """Yield the reading of these namespaces, brought up to the library; None means all.
 
+        Questions are confined to the namespaces all the same: while one is answered from the whole
+        library, documents of others may come.
+
         Raises:
             QuestionError: namespaces that are no texts.
             LibraryBusy: their documents change faster than they can be read.
             LibraryUnusable: the disk refuses the copy.
         """
         within = document_filter(None, namespace=namespaces)
+        self.refresh()
         opened = None
         if within is not None and within.namespaces is not None:
             opened = self._enter(within.namespaces)
@@ -114,23 +118,15 @@ class NamespaceReadings:
             with self._guard:
                 opened.users -= 1
             self._close_unused(opened)
+            self._close_surplus()
 
     def refresh(self) -> None:
-        """Close the copies whose content changed, and clear their cached answers."""
+        """Close the copies that a change of their documents made stale, and clear their answers."""
         with self._guard:
             known = [*self._open.items()]
         for namespaces, opened in known:
-            self._compare(namespaces, opened)
-
-    def _compare(self, namespaces: frozenset[str], opened: _Open) -> None:
-        """Give up a copy whose content is not the present one."""
-        with self._whole.library.read() as connection:
-            if vector_stamp(connection) == opened.stamp:
-                return
-            fingerprint = content_fingerprint(connection, namespaces)
-        if fingerprint != opened.fingerprint:
-            delete_copy(opened.reading.library.path)
-            self._drop(namespaces, opened)
+            if not opened.copy.is_listed:
+                self._drop(namespaces, opened)
 
     def close(self) -> None:
         """Close all copies."""
@@ -160,12 +156,11 @@ class NamespaceReadings:
 
     def _is_whole(self, connection: Connection, namespaces: frozenset[str], stamp: str) -> bool:
         """Check whether the library holds nothing else; once in each state of it."""
-        if self._alone[0] != stamp:
-            self._alone = (stamp, set())
-        known = self._alone[1]
-        if namespaces not in known and holds_only(connection, namespaces):
-            known.add(namespaces)
-        return namespaces in known
+        alone = self._alone if self._alone[0] == stamp else (stamp, set())
+        if namespaces not in alone[1] and holds_only(connection, namespaces):
+            alone[1].add(namespaces)
+        self._alone = alone
+        return namespaces in alone[1]
 
     def _used(
         self, namespaces: frozenset[str], stamp: str, *, fingerprint: str = ""
@@ -196,17 +191,22 @@ class NamespaceReadings:
         with self._guard:
             former = self._open.pop(namespaces, None)
             self._open[namespaces] = opened
-            unused = [key for key, one in self._open.items() if not one.users]
-            surplus = unused[: max(0, len(self._open) - OPEN_COPIES)]
-            closing = [self._open.pop(key) for key in surplus]
         if former is not None:
             delete_copy(former.reading.library.path)
-            closing.append(former)
-        for each in closing:
-            each.is_current = False
-            self._close_unused(each)
-        self._compare(namespaces, opened)  # it may have changed while it was copied
+            former.is_current = False
+            self._close_unused(former)
+        with self._whole.library.read() as connection:
+            if content_fingerprint(connection, namespaces) != fingerprint:  # while it was copied
+                delete_copy(copy.library.path)
         return opened
+
+    def _close_surplus(self) -> None:
+        """Close the copies that were used longest ago."""
+        with self._guard:
+            unused = [item for item in self._open.items() if not item[1].users]
+            surplus = unused[: max(0, len(self._open) - OPEN_COPIES)]
+        for namespaces, opened in surplus:
+            self._drop(namespaces, opened)
 
     def _drop(self, namespaces: frozenset[str], opened: _Open) -> None:
         with self._guard:
