@@ -39,7 +39,7 @@ _ATTEMPTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What one library is read through: components, questions and their cached answers."""
+    """Components, questions and cached answers of one library."""
 
     library: Library
     parts: Components

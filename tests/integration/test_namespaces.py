@@ -110,6 +110,25 @@ def test_what_is_known_of_a_thing_is_the_same_whatever_others_hold(
     assert all(other == first for other in others)
 
 
+def test_agents_are_told_the_same_whatever_others_hold(engines: list[KnowledgeEngine]) -> None:
+    calls = [
+        *(("search", {"query": question}) for question in QUESTIONS[:4]),
+        *(("ask", {"query": question}) for question in QUESTIONS[:4]),
+        ("explore_entity", {"name": "Ada Vane", "related_to": "Port Quux"}),
+        ("explore_topics", {}),
+        ("list_documents", {}),
+        ("stats", {}),
+    ]
+    for name, arguments in calls:
+        first, *others = (said(each, name, arguments) for each in engines)
+        assert all(other == first for other in others), (name, arguments)
+
+
+def said(engine: KnowledgeEngine, name: str, arguments: dict[str, str]) -> str:
+    tools = {tool.metadata.name: tool for tool in engine.tools(namespace="north")}
+    return str(tools[name](**arguments))
+
+
 def everything(engine: KnowledgeEngine) -> list[object]:
     graph = engine.graph
     listed = graph.entities(namespace="north", limit=200)
