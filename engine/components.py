@@ -33,11 +33,10 @@ from .config import (
 from .conversation import QueryRewriter
 from .cost_estimate import CostEstimator
 from .embeddings.choice import cosine_floor, reads_english_only
-from .embeddings.cross_encoder import load_reader
 from .embeddings.multilingual import MultilingualEmbedding
 from .embeddings.tfidf import TfidfEmbedding
 from .embeddings.tokenizer import Tokeniser, load_tokeniser, split_windows, windows_and_sentences
-from .embeddings.wrappers import unwrap_embedding
+from .embeddings.wrappers import WrappedEmbedding, unwrap_embedding
 from .llm.response import identity_of
 from .llm_components import (
     build_batch_llm,
@@ -63,6 +62,7 @@ from .storage.graph_api import (
     KnowledgeGraphIndex,
     LanguageExtractor,
     SqlGraphStore,
+    graph_errors,
     sentence_spans,
 )
 from .storage.graph_views import GraphViewCache
@@ -81,11 +81,22 @@ if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode
 
     from .answering.global_search.context import Effort
+    from .embeddings.cross_encoder import CrossEncoder
 
 
 def chinese_dictionary(settings: RetrieveSettings) -> list[str]:
     """Return the user's word list for Chinese segmentation, if one is configured."""
     return dictionary_words(Path(settings.dictionary)) if settings.dictionary else []
+
+
+def separate_embedding(model: BaseEmbedding) -> BaseEmbedding:
+    """Return the model for another library: hashed words are weighed by one library's rarity."""
+    if not isinstance(unwrap_embedding(model), TfidfEmbedding):
+        return model
+    other = model.model_copy()
+    if isinstance(other, WrappedEmbedding):
+        other._inner = separate_embedding(other.inner)
+    return other
 
 
 def _sentence_model(
@@ -163,6 +174,7 @@ class Components:
         embed_models: in order, each for what those before cannot read; none for BM25 and the walk
             alone.
         history: costs of language models in this library, for forecasts.
+        reader: the cross-encoder that chooses excerpts; None for none.
         web_search: asked where `check.corrective` finds too little.
     """
 
@@ -174,8 +186,10 @@ class Components:
         models: Models,
         embed_models: Sequence[BaseEmbedding],
         history: Callable[[], Sequence[StageUsage]],
+        reader: CrossEncoder | None = None,
         web_search: WebSearch | None = None,
     ) -> None:
+        self._reader = reader
         self._library = library
         self._settings = settings
         self._models = models
@@ -295,7 +309,7 @@ class Components:
             correction=correction,
             reflection=reflection,
             connections=ConnectionAnswerer(self._library, self.graph_views),
-            reader=load_reader(settings.answer.reader),
+            reader=self._reader,
             likeness=likeness_reader(settings.answer.reader, self._embed_models),
         )
         self.agent = AgentSearch(
@@ -417,6 +431,20 @@ def _recipe(
         models.extraction.identity if models.extraction and options.complete is not None else "",
         identity_of(embed_model) if cuts_by_model and embed_model is not None else "",
     ]
+
+
+def settings_of_copy(settings: Settings) -> Settings:
+    """Return the settings of a derived copy of some namespaces: its vectors lie in it."""
+    inside = settings.vectors.model_copy(update={"store": "library"})
+    return settings.model_copy(update={"vectors": inside})
+
+
+def derive_copy(library: Library, settings: Settings) -> None:
+    """Derive entities, communities and reports of a new copy; no model is asked."""
+    graph = settings.graph
+    rules = LanguageExtractor(spacy_model=graph.spacy_model, concepts=graph.concepts)
+    with library.writer(), graph_errors():
+        _graph(library, graph, extractor=rules).refresh()
 
 
 def _graph(

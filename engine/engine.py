@@ -10,7 +10,9 @@ import logging
 import os
 import re
 import threading
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -18,11 +20,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from .arguments import accepts_query, checks_types
 from .cache import build_answer_cache
-from .components import Components
+from .components import Components, derive_copy, separate_embedding, settings_of_copy
 from .concurrency import astream_from_thread, run_in_thread, stream_from_thread
 from .config import Settings
 from .conversation import parse_history
 from .embeddings.choice import EmbeddingChoice, choose_models, probe_error, skip_probe
+from .embeddings.cross_encoder import load_reader
 from .embeddings.tokenizer import load_tokeniser
 from .enrichment.unanswered import forget_unanswered
 from .entities import EntityEditor
@@ -34,6 +37,7 @@ from .memory.asking import ask_with_memory
 from .memory.build import build_memory, conversation_settings
 from .memory.records import Memory
 from .memory.service import MemoryService
+from .namespaces import NamespaceReadings, Reading
 from .observability import build_telemetry
 from .pipeline import IngestOptions, IngestPipeline, as_list
 from .prompts import language_of
@@ -46,7 +50,7 @@ from .providers.llm_clients import (
     without_reranker,
 )
 from .query import QueryPipeline, validate_effort, validate_question
-from .retrieval.retriever import LocalRetriever
+from .retrieval.retriever import LocalRetriever, check_top_k
 from .storage.documents import (
     DocumentStore,
     check_library,
@@ -55,6 +59,7 @@ from .storage.documents import (
     repair_library,
 )
 from .storage.graph_api import KnowledgeGraphIndex, graph_errors
+from .storage.graph_views import GraphViewCache
 from .storage.library import DocumentRow, Library, delete_if_empty
 from .storage.preparation import partial_documents
 from .storage.schema import document_filter
@@ -118,44 +123,64 @@ class KnowledgeEngine:
         self._settings = settings
         self._ledger = UsageLog(library, currency=settings.budget.currency)
         models = build_models(settings, llm=llm, llms=llms, ledger=self._ledger)
-        make = partial(
-            Components,
-            library,
-            settings=settings,
-            models=models,
-            history=self._ledger.rows,
-            web_search=web_search,
+        telemetry = build_telemetry(settings.telemetry)
+        reader = load_reader(settings.answer.reader)
+
+        def reading(library: Library, settings: Settings, embed: EmbeddingChoice) -> Reading:
+            make = partial(
+                Components,
+                library,
+                settings=settings,
+                models=models,
+                history=self._ledger.rows,
+                reader=reader,
+                web_search=web_search,
+            )
+            parts = make(embed_models=embed.models)
+            cache = build_answer_cache(
+                library,
+                settings,
+                models=models,
+                embedding=embed,
+                searches_web=web_search is not None,
+            )
+            queries = QueryPipeline(
+                parts,
+                budget=models.budget,
+                without_vectors=lambda: make(embed_models=()),
+                cache=cache,
+                telemetry=telemetry,
+            )
+            return Reading(library=library, parts=parts, queries=queries, cache=cache)
+
+        self._whole = reading(library, settings, embedding)
+        inside = settings_of_copy(settings)
+        self._readings = NamespaceReadings(
+            self._whole,
+            make=lambda copied: reading(
+                copied,
+                inside,
+                replace(embedding, models=tuple(map(separate_embedding, embedding.models))),
+            ),
+            derive=partial(derive_copy, settings=inside),
         )
-        parts = make(embed_models=embedding.models)
-        cache = build_answer_cache(
-            library,
-            settings,
-            models=models,
-            embedding=embedding,
-            searches_web=web_search is not None,
-        )
-        self._queries = QueryPipeline(
-            parts,
-            budget=models.budget,
-            without_vectors=lambda: make(embed_models=()),
-            cache=cache,
-            telemetry=build_telemetry(settings.telemetry),
-        )
+        self._telemetry = telemetry
+        parts = self._whole.parts
+        self._queries = self._whole.queries
         self._pipeline = IngestPipeline(
             library,
             parts.indexer,
             settings.ingest,
             budget=models.budget,
             embedding=embedding,
-            cache=cache,
+            on_change=self._forget_answers,
             warnings=models.void_caps() if asks_a_model(settings) else (),
         )
         self._forecasts = parts.forecasts
         self._graph = parts.graph
         self._spaces = parts.spaces
-        self._keyword = parts.keyword
         self._indexer = parts.indexer
-        self._pictures = parts.graph_views
+        self._keyword = parts.keyword
         self._retriever = parts.retriever
         self._router = parts.router
         self._embedding = embedding
@@ -254,11 +279,17 @@ class KnowledgeEngine:
         """Close the library, its memory, and the vector store where there is one."""
         if self._memory is not None:
             self._memory.close()
-        for space in self._spaces:
-            space.dense.close()
-        self._queries.close()
+        self._readings.close()
+        if self._telemetry is not None:
+            self._telemetry.close()
         self._ledger.close()
-        self._library.close()
+        self._whole.close()
+
+    def _forget_answers(self) -> None:
+        """Clear cached answers, which rest on what the library held before."""
+        if self._whole.cache is not None:
+            self._whole.cache.clear()
+        self._readings.refresh()
 
     @property
     def path(self) -> Path:
@@ -575,30 +606,29 @@ class KnowledgeEngine:
         history: History,
         memory: Memory | None = None,
         *,
-        queries: QueryPipeline | None = None,
+        adjust: Callable[[Components], Components] | None = None,
     ) -> Callable[[Listener], Answer]:
         """Answers, and tells how; what is wrong with the question shows when it is called."""
 
         def asked(on_event: Listener) -> Answer:
             said, turns = validate_question(question), parse_history(history)
             within, work = document_filter(filters, namespace=namespace), validate_effort(effort)
-            self._indexer.ensure_current()
-            answer = partial(
-                (queries or self._queries).answer, mode=mode, effort=work, within=within
-            )
-            if memory is None:
-                return answer(said, turns=turns, on_event=on_event)
-            return ask_with_memory(
-                self.memory,
-                memory,
-                said,
-                turns=turns,
-                ask=lambda asks, before, heard, recall: answer(
-                    asks, turns=before, on_event=heard, recall=recall
-                ),
-                writes=self.writes_answers,
-                on_event=on_event,
-            )
+            with self._readings.of(namespace) as reading:
+                queries = reading.queries if adjust is None else reading.queries.adjusted(adjust)
+                answer = partial(queries.answer, mode=mode, effort=work, within=within)
+                if memory is None:
+                    return answer(said, turns=turns, on_event=on_event)
+                return ask_with_memory(
+                    self.memory,
+                    memory,
+                    said,
+                    turns=turns,
+                    ask=lambda asks, before, heard, recall: answer(
+                        asks, turns=before, on_event=heard, recall=recall
+                    ),
+                    writes=self.writes_answers,
+                    on_event=on_event,
+                )
 
         return asked
 
@@ -615,10 +645,10 @@ class KnowledgeEngine:
         """Return passages for a question, best first; `filters` and `namespace` as in `ask`."""
         question = validate_question(question)
         within = document_filter(filters, namespace=namespace)
-        self._indexer.ensure_current()
-        return self._queries.retrieve(
-            question, top_k=top_k, min_relevance=min_relevance, within=within
-        )
+        with self._readings.of(namespace) as reading:
+            return reading.queries.retrieve(
+                question, top_k=top_k, min_relevance=min_relevance, within=within
+            )
 
     @accepts_query
     async def aretrieve(
@@ -769,9 +799,13 @@ class KnowledgeEngine:
     @property
     def graph(self) -> GraphExplorer:
         """Entities, what lies about them and between them, communities and their reports."""
-        return GraphExplorer(
-            self._library, pictures=self._pictures, ensure_current=self._indexer.ensure_current
-        )
+
+        @contextmanager
+        def readings(namespace: Namespaces) -> Iterator[tuple[Library, GraphViewCache]]:
+            with self._readings.of(namespace) as reading:
+                yield reading.library, reading.parts.graph_views
+
+        return GraphExplorer(readings)
 
     @property
     def entities(self) -> EntityEditor:
@@ -826,18 +860,20 @@ class KnowledgeEngine:
         wants_all = filters is None and namespace is None and mode == "auto" and not streaming
         if wants_all and similarity_top_k is None and not node_postprocessors:
             return self._router
-        queries = self._queries
+        adjust = None
         if similarity_top_k is not None or node_postprocessors:
-            queries = self._queries.adjusted(
-                lambda parts: parts.with_retriever(
-                    parts.retriever.adjusted(
-                        top_k=similarity_top_k, postprocessors=node_postprocessors
-                    )
+            if similarity_top_k is not None:
+                check_top_k(similarity_top_k)
+
+            def adjust(parts: Components) -> Components:
+                retriever = parts.retriever.adjusted(
+                    top_k=similarity_top_k, postprocessors=node_postprocessors
                 )
-            )
+                return parts.with_retriever(retriever)
+
         return KnowledgeQueryEngine(
             lambda question: self._asker(
-                question, mode, None, filters, namespace, (), queries=queries
+                question, mode, None, filters, namespace, (), adjust=adjust
             ),
             streaming=streaming,
         )
@@ -925,8 +961,14 @@ class KnowledgeEngine:
         within = document_filter(filters, namespace=namespace)
         if within is None and similarity_top_k is None and not node_postprocessors:
             return self._retriever
+
+        @contextmanager
+        def home() -> Iterator[LocalRetriever]:
+            with self._readings.of(namespace) as reading:
+                yield reading.parts.retriever
+
         return self._retriever.adjusted(
-            within=within, top_k=similarity_top_k, postprocessors=node_postprocessors
+            within=within, top_k=similarity_top_k, postprocessors=node_postprocessors, home=home
         )
 
     def tools(

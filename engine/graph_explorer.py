@@ -10,7 +10,7 @@ import logging
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -60,34 +60,23 @@ class GraphExplorer:
     """The graph of one library, to look around in.
 
     Args:
-        library: what is read.
-        pictures: what may be seen of it.
-        ensure_current: brings all that is derived up to the library.
+        readings: opens what some namespaces are read through, brought up to the documents.
         language: the reader's ("en", "zh"), for names; "" for that of most mentions.
     """
 
     def __init__(
         self,
-        library: Library,
+        readings: Callable[[Namespaces], AbstractContextManager[tuple[Library, GraphViewCache]]],
         *,
-        pictures: GraphViewCache,
-        ensure_current: Callable[[], object],
         language: str = "",
     ) -> None:
-        self._library = library
-        self._pictures = pictures
-        self._catch_up = ensure_current
+        self._readings = readings
         self._language = language
 
     @checks_types
     def in_language(self, language: str) -> GraphExplorer:
         """Return the same graph for a reader of a language ("en", "zh"), for names."""
-        return GraphExplorer(
-            self._library,
-            pictures=self._pictures,
-            ensure_current=self._catch_up,
-            language=language,
-        )
+        return GraphExplorer(self._readings, language=language)
 
     @checks_types
     def entities(
@@ -167,7 +156,7 @@ class GraphExplorer:
         """
         limit, evidences = _checked(limit, evidences)
         with self._looking(filters, namespace) as look:
-            seen, sees_all = look.communities, document_filter(filters, namespace=namespace) is None
+            seen, sees_all = look.communities, look.within is None
 
             def community_of(number: int) -> CommunityName | None:
                 own = seen.of_entity.get(number, ())[:1] if sees_all else ()
@@ -255,9 +244,12 @@ class GraphExplorer:
     @contextmanager
     def _looking(self, filters: Filters, namespace: Namespaces) -> Iterator[_Look]:
         within = document_filter(filters, namespace=namespace)
-        self._catch_up()
-        with self._library.read() as connection, graph_errors():
-            yield _Look(self._library, self._pictures, connection, within, self._language)
+        with (
+            self._readings(namespace) as (library, pictures),
+            library.read() as connection,
+            graph_errors(),
+        ):
+            yield _Look(library, pictures, connection, within, self._language)
 
 
 @dataclass

@@ -73,7 +73,6 @@ from .types import (
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
 
-    from .cache import AnswerCache
 
 T = TypeVar("T")
 
@@ -186,7 +185,7 @@ class IngestPipeline:
         settings: limits on what is read.
         budget: what language models may cost; each call of a method here is a run.
         embedding: the library's embedding models, and what is to be said of them.
-        cache: answers to clear when documents came, changed or went; None for none.
+        on_change: called when documents came, changed or went.
         warnings: what is to be said of whatever may be paid for.
     """
 
@@ -198,11 +197,11 @@ class IngestPipeline:
         *,
         budget: Budget,
         embedding: EmbeddingChoice = NO_EMBEDDING,
-        cache: AnswerCache | None = None,
+        on_change: Callable[[], None] = lambda: None,
         warnings: Sequence[str] = (),
     ) -> None:
         self._warnings = warnings
-        self._cache = cache
+        self._on_change = on_change
         self._embedding = embedding
         self._budget = budget
         self._library = library
@@ -305,7 +304,7 @@ class IngestPipeline:
             if removed:
                 FileStateCache(self._library.path).save(sources=self._sources())
             self._indexer.derive(run)
-        self._clear_cache()
+        self._on_change()
         return IngestReport(
             removed=tuple(sorted(removed)), failed=tuple(failures), seconds=dict(run.seconds)
         )
@@ -318,7 +317,7 @@ class IngestPipeline:
             self._indexer.derive(run)
         if changed is None:
             return IngestReport(failed=(_not_in_library(name),))
-        self._clear_cache()
+        self._on_change()
         return IngestReport(
             changed=(name,) if changed else (),
             unchanged=() if changed else (name,),
@@ -335,7 +334,7 @@ class IngestPipeline:
         run = IndexRun(progress=progress)
         with self._library.writer(), track_usage() as usage:
             self._indexer.reembed(run)
-        self._clear_cache()
+        self._on_change()
         return IngestReport(
             embedded=run.embedded,
             notes=tuple(run.notes),
@@ -372,7 +371,7 @@ class IngestPipeline:
             indexer.write_reports(run.steps)
             run.file_states.save(sources=self._sources())
         if run.stored or run.leaving.missing:
-            self._clear_cache()
+            self._on_change()
         return self._report(run, usage.total)
 
     def _begin(
@@ -421,11 +420,6 @@ class IngestPipeline:
         stops = () if choice.remove_many or not many else (f"it would stop: {many}",)
         kept = protected_documents(run.rows, found, namespace=choice.namespace)
         return _report_changes(run, notes=(*found.notes, *kept, *stops))
-
-    def _clear_cache(self) -> None:
-        """Clear cached answers, which rest on what the library held before."""
-        if self._cache is not None:
-            self._cache.clear()
 
     def _report(self, run: _Ingestion, usage: Usage) -> IngestReport:
         """Build the report of an ingestion."""

@@ -161,11 +161,9 @@ class QueryPipeline:
         return other
 
     def close(self) -> None:
-        """Close the cache and telemetry; no question comes any more."""
+        """Close the cache; no question comes any more."""
         if self._cache is not None:
             self._cache.close()
-        if self._telemetry is not None:
-            self._telemetry.close()
 
     # --- steps ------------------------------------------------------------------------------
 

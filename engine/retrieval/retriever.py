@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -265,6 +266,7 @@ class LocalRetriever(BaseRetriever):
         self._expander = expander
         self._judge = judge
         self._postprocessors: tuple[BaseNodePostprocessor, ...] = ()
+        self._home: Callable[[], AbstractContextManager[LocalRetriever]] | None = None
         self._views = FilteredViewCache(library, half_life_days=settings.half_life_days)
         super().__init__(callback_manager=CallbackManager([]))
 
@@ -278,6 +280,7 @@ class LocalRetriever(BaseRetriever):
         within: DocumentFilter | None = None,
         top_k: int | None = None,
         postprocessors: Sequence[BaseNodePostprocessor] = (),
+        home: Callable[[], AbstractContextManager[LocalRetriever]] | None = None,
     ) -> LocalRetriever:
         """Return the same retriever restricted to some documents, with other last steps.
 
@@ -285,12 +288,14 @@ class LocalRetriever(BaseRetriever):
             within: which documents it sees; None leaves that to each search.
             top_k: how many passages it returns; None as the settings say.
             postprocessors: LlamaIndex's, in order, on what was found: they leave out and reorder.
+            home: opens the retriever of the library's part that each search is made in.
 
         Raises:
             QuestionError: a `top_k` below 1.
         """
-        _check_top_k(top_k)
+        check_top_k(top_k)
         other = copy(self)
+        other._home = home
         other._within = within
         other._postprocessors = tuple(postprocessors)
         if top_k is not None:
@@ -317,8 +322,8 @@ class LocalRetriever(BaseRetriever):
         Raises:
             QuestionError: a `top_k` below 1.
         """
-        with retrieval_span(question) as found:
-            search = self._search(
+        with retrieval_span(question) as found, self._at_home() as retriever:
+            search = retriever._search(
                 question,
                 top_k=top_k,
                 min_relevance=min_relevance,
@@ -328,6 +333,19 @@ class LocalRetriever(BaseRetriever):
             )
             found(search.passages)
         return search
+
+    @contextmanager
+    def _at_home(self) -> Iterator[LocalRetriever]:
+        """Yield this retriever over the part of the library that it searches."""
+        if self._home is None:
+            yield self
+            return
+        with self._home() as inside:
+            yield inside.adjusted(
+                within=self._within,
+                top_k=self._settings.top_k,
+                postprocessors=self._postprocessors,
+            )
 
     def _search(
         self,
@@ -340,7 +358,7 @@ class LocalRetriever(BaseRetriever):
         on_event: Listener = null_listener,
     ) -> SearchResult:
         wanted = self._settings.top_k if top_k is None else top_k
-        _check_top_k(wanted)
+        check_top_k(wanted)
         within, steps = within or self._within, Tracer(on_event)
         searches = self._searches(question, within, steps, expander or self._expander)
         pool = wanted if self._judge is None else max(wanted, self._judge.candidates)
@@ -461,7 +479,8 @@ class LocalRetriever(BaseRetriever):
             return frozenset(self._views.current(connection, within).view.documents)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = self._search(query_bundle.query_str).passages
+        with self._at_home() as retriever:
+            found = retriever._search(query_bundle.query_str).passages
         with self._library.read() as connection:
             held = read_chunks(connection, [passage.chunk_id for passage in found])
         return [
@@ -722,7 +741,8 @@ class LocalRetriever(BaseRetriever):
         return [(like / weight if weight else None, weight) for like, weight in sums]
 
 
-def _check_top_k(top_k: object) -> None:
+def check_top_k(top_k: object) -> None:
+    """Refuse a `top_k` below 1, or none that is a whole number; raises `QuestionError`."""
     if top_k is None:
         return
     if not isinstance(top_k, int):

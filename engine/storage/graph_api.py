@@ -111,7 +111,7 @@ from graph.resolution.llm_judge import (
     judge_prompt,
 )
 from graph.resolution.name_parsing import SURNAMES, given_name, han_surname
-from graph.resolution.resolver import delete_curation, put_curation
+from graph.resolution.resolver import RENAME, delete_curation, put_curation
 from graph.resolution.review import (
     NamedEntity,
     OverrideEffect,
@@ -191,6 +191,7 @@ __all__ = [
     "KIN",
     "LINK",
     "OCCURS_WITH",
+    "RENAME",
     "SURNAMES",
     "Ask",
     "Chunk",

@@ -38,6 +38,7 @@ from .graph_api import (
     text_sha,
 )
 from .library import Library
+from .namespace_library import delete_changed_copies
 from .preparation import (
     BATCH_CHUNKS,
     CHUNK,
@@ -283,6 +284,7 @@ class Indexer:
             drop_stale_replies(connection)  # answers quote what may be gone
         self._keyword.forget_files()
         invalidate_snapshots(self._library.path / "derived")
+        delete_changed_copies(self._library)
         self._update_vector_store(run)
         return derived
 

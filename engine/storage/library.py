@@ -260,6 +260,8 @@ def folder_bytes(folder: Path) -> int:
 DATABASE_NAME = "library.db"
 VECTOR_CHANGES = "vectors"
 """Key of the state table: how often vectors changed."""
+CHANGED = "changed namespaces"
+"""Key of the state table: namespaces of which derived copies may hold former text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -451,6 +453,7 @@ class Library:
     def put_document(self, source: SourceText, *, recipe: str) -> None:
         """Store a document's text and metadata; its chunks come through the indexes."""
         with self.write() as connection:
+            _note_changed(connection, source.namespace)
             connection.execute(delete(documents).where(documents.c.id == source.id))
             connection.execute(
                 insert(documents).values(
@@ -510,8 +513,12 @@ class Library:
 
     def delete_document_row(self, document_id: str) -> None:
         """Remove the document itself; its chunks go through the indexes."""
+        inside = documents.c.id == document_id
         with self.write() as connection:
-            connection.execute(delete(documents).where(documents.c.id == document_id))
+            query = select(documents.c.namespace).where(inside)
+            for namespace in connection.execute(query).scalars().all():
+                _note_changed(connection, namespace)
+            connection.execute(delete(documents).where(inside))
 
     def documents(self) -> dict[str, DocumentRow]:
         """Every document without its text, by id, sorted."""
@@ -687,6 +694,22 @@ def vector_stamp(connection: Connection) -> str:
 def _count_vector_change(connection: Connection) -> None:
     changes = int(read_state(connection, VECTOR_CHANGES) or 0)
     write_state(connection, VECTOR_CHANGES, str(changes + 1))
+
+
+def changed_namespaces(connection: Connection) -> frozenset[str]:
+    """Return the namespaces whose documents changed since `forget_changed`."""
+    return frozenset(json.loads(read_state(connection, CHANGED) or "[]"))
+
+
+def forget_changed(connection: Connection) -> None:
+    """Note that no copy holds former text any more."""
+    write_state(connection, CHANGED, "[]")
+
+
+def _note_changed(connection: Connection, namespace: str) -> None:
+    known = changed_namespaces(connection)
+    if namespace not in known:
+        write_state(connection, CHANGED, json.dumps(sorted({*known, namespace})))
 
 
 def unit_length(vector: NDArray[np.floating]) -> NDArray[np.float32]:

@@ -164,7 +164,7 @@ def test_whatever_else_is_asked_is_answered_anew(
             engine.ask(QUESTION, mode="local"),
             engine.ask(QUESTION, filters={"tags": ["lamp"]}),
             engine.ask(QUESTION, filters={"tags": ["storm"]}),
-            engine.ask(QUESTION, namespace=""),
+            engine.ask(QUESTION, namespace="other"),
             engine.ask(QUESTION + "?"),
             engine.ask(QUESTION, effort="low"),
         ]

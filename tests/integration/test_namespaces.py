@@ -1,20 +1,22 @@
 """Namespaces are kept apart: what one holds changes nothing of what another is told.
 
-Two libraries hold the same in the north, and in the south texts of the same length whose words are
-others. Everything that the north can ask must come out the same of both.
+Libraries hold the same in the north, and in the south texts of other words, lengths and numbers, or
+none. Everything that the north can ask must come out the same of all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.config import Settings
 from engine.engine import KnowledgeEngine
-from engine.types import Passage
 
 NORTH = {
     "ship": "# The Zorblax\n\nThe survey ship Zorblax was built in Port Quux in 1999 by Ada Vane. "
@@ -29,12 +31,7 @@ SOUTH = (
     "ADA VANE is not Ada Vane Junior. Brennock Lines (BRL) bought the Zorblax and sank it. "
     "Captain Moss, who is called Old Beard, left Port Quux. 船长海伦点亮了鲸港灯塔。\n"
 )
-OTHERWISE = (
-    "# The Tomato\n\nThe sauce Tomato was boiled in Red Kettle in 2011 by Ivo Grunt. "
-    "Eve Holm, also liked by the Brown Duck, ate the Tomato at Basilico Kitchen. "
-    "BOB HUSK is not Bob Husk Senior. Pepper Grove (PGV) cooked the Oregano and ate it. "
-    "Colonel Bean, who is liked in Thin Hat, left Oven Town. 厨师小红煮熟了番茄面汤。\n"
-)
+OTHERWISE = "# Soup\n\nEve Holm boiled the soup in Red Kettle.\n"
 QUESTIONS = (
     "Who built the Zorblax?",
     "What did the Silver Fox sell?",
@@ -49,77 +46,189 @@ QUESTIONS = (
 )
 
 
-def built(folder: Path, south: str) -> KnowledgeEngine:
-    light = {"embedding": {"kind": "none"}, "graph": {"spacy_model": "none"}}
-    engine = KnowledgeEngine.open(folder, settings=Settings.model_validate(light))
+LIGHT = {"embedding": {"kind": "none"}, "graph": {"spacy_model": "none"}}
+HASHED = LIGHT | {"embedding": {"kind": "tfidf"}}
+
+
+def built(folder: Path, south: list[str], *, sections: dict[str, Any] = LIGHT) -> KnowledgeEngine:
+    engine = KnowledgeEngine.open(folder, settings=Settings.model_validate(sections))
+    for number, text in enumerate(south):
+        engine.add_text(text, document_id=f"s{number}", namespace="south")
     for name, text in NORTH.items():
         engine.add_text(text, document_id=name, namespace="north", metadata={"tags": ("red",)})
-    for number in range(3):  # often enough to outweigh what the north calls things
-        engine.add_text(south, document_id=f"s{number}", namespace="south")
     return engine
 
 
-@pytest.fixture(scope="module")
-def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KnowledgeEngine, ...]]:
+@pytest.fixture(scope="module", params=[LIGHT, HASHED], ids=["words", "hashed vectors"])
+def engines(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[KnowledgeEngine]]:
+    """Of one, two and many documents in all other namespaces, or of none."""
     folder = tmp_path_factory.mktemp("tenants")
-    with built(folder / "one", SOUTH) as one, built(folder / "two", OTHERWISE) as two:
-        yield one, two
+    souths = [[], [OTHERWISE], [SOUTH] * 3, [SOUTH * 9, OTHERWISE * 3]]
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(built(folder / str(n), south, sections=request.param))
+            for n, south in enumerate(souths)
+        ]
 
 
-@pytest.mark.parametrize("mode", ["auto", "local"])
+def told(value: Any) -> Any:
+    """An answer without what its making took."""
+    steps = tuple(replace(step, seconds=0.0) for step in value.trace)
+    return replace(value, trace=steps)
+
+
+@pytest.mark.parametrize("mode", ["auto", "local", "global", "agent"])
 @pytest.mark.parametrize("filters", [None, ["tags=red"]])
-def test_an_answer_from_passages_is_the_same_whatever_others_hold(
-    both: tuple[KnowledgeEngine, ...], mode: str, filters: list[str] | None
+def test_an_answer_is_the_same_to_the_last_digit_whatever_others_hold(
+    engines: list[KnowledgeEngine], mode: str, filters: list[str] | None
 ) -> None:
     for question in QUESTIONS:
-        one, two = (
-            each.ask(question, mode=mode, namespace="north", filters=filters) for each in both
+        first, *others = (
+            told(each.ask(question, mode=mode, namespace="north", filters=filters))
+            for each in engines
         )
-        assert one.route == two.route, question
-        if one.mode == "local":
-            told = [(each.text, each.citations, each.abstained) for each in (one, two)]
-            assert told[0] == told[1], question
+        assert all(other == first for other in others), question
 
 
 def test_passages_and_their_scores_are_the_same_whatever_others_hold(
-    both: tuple[KnowledgeEngine, ...],
+    engines: list[KnowledgeEngine],
 ) -> None:
     for question in QUESTIONS:
-        one, two = (each.retrieve(question, top_k=50, namespace="north") for each in both)
-        rounded = [[as_told(passage) for passage in some] for some in (one, two)]
-        assert rounded[0] == rounded[1], question
-
-
-def as_told(passage: Passage) -> tuple[object, ...]:
-    """Single precision leaves the last digit open."""
-    return (
-        passage.chunk_id,
-        passage.path,
-        pytest.approx(passage.score, rel=1e-5),
-        pytest.approx(passage.relevance, rel=1e-5),
-        {name: pytest.approx(score, rel=1e-5) for name, score in passage.scores.items()},
-    )
-
-
-def test_an_overview_holds_no_word_of_others(both: tuple[KnowledgeEngine, ...]) -> None:
-    """Which communities there are rests on the whole library; what is said of them does not."""
-    words = ("Wimbly", "Snarl", "Trent", "Fox", "Grimsel", "BRL", "Beard", "Junior", "海伦")
-    for question in QUESTIONS:
-        told = repr(both[0].ask(question, mode="global", namespace="north"))
-        said = [word for word in words if word in told and word not in question]
-        assert said == [], question
+        first, *others = (each.retrieve(question, top_k=50, namespace="north") for each in engines)
+        assert all(other == first for other in others), question
+        for each in engines:
+            nodes = each.as_retriever(namespace="north", similarity_top_k=50).retrieve(question)
+            assert [node.score for node in nodes] == [passage.score for passage in first]
 
 
 def test_what_is_known_of_a_thing_is_the_same_whatever_others_hold(
-    both: tuple[KnowledgeEngine, ...],
+    engines: list[KnowledgeEngine],
 ) -> None:
-    one, two = (each.graph.entities(namespace="north", limit=200) for each in both)
-    assert one == two
-    for entity in one.items:
-        here, there = (
-            replace(each.graph.entity(entity.id, namespace="north"), names=(), communities=())
-            for each in both
-        )
-        assert here == there
-        around = [each.graph.neighbourhood(entity.id, hops=3, namespace="north") for each in both]
-        assert around[0] == around[1]
+    first, *others = (everything(each) for each in engines)
+    assert all(other == first for other in others)
+
+
+def test_agents_are_told_the_same_whatever_others_hold(engines: list[KnowledgeEngine]) -> None:
+    calls = [
+        *(("search", {"query": question}) for question in QUESTIONS[:4]),
+        *(("ask", {"query": question}) for question in QUESTIONS[:4]),
+        ("explore_entity", {"name": "Ada Vane", "related_to": "Port Quux"}),
+        ("explore_topics", {}),
+        ("list_documents", {}),
+        ("stats", {}),
+    ]
+    for name, arguments in calls:
+        first, *others = (said(each, name, arguments) for each in engines)
+        assert all(other == first for other in others), (name, arguments)
+
+
+def said(engine: KnowledgeEngine, name: str, arguments: dict[str, str]) -> str:
+    tools = {tool.metadata.name: tool for tool in engine.tools(namespace="north")}
+    return str(tools[name](**arguments))
+
+
+def everything(engine: KnowledgeEngine) -> list[object]:
+    graph = engine.graph
+    listed = graph.entities(namespace="north", limit=200)
+    groups = graph.communities(namespace="north", limit=200)
+    assert listed.items and groups.items
+    return [
+        listed,
+        groups,
+        *(graph.entity(one.id, namespace="north") for one in listed.items),
+        *(graph.neighbourhood(one.id, hops=3, namespace="north") for one in listed.items),
+        *(graph.community(one.id, namespace="north") for one in groups.items),
+    ]
+
+
+def test_several_namespaces_are_read_as_a_library_of_their_documents(tmp_path: Path) -> None:
+    spaces = {"north": NORTH["ship"], "west": SOUTH}
+    asked = "Who is the Silver Fox?"
+    found = []
+    for number, other in enumerate((None, OTHERWISE * 5)):
+        with built(tmp_path / str(number), [] if other is None else [other]) as engine:
+            for space, text in spaces.items():
+                engine.add_text(text, document_id="one", namespace=space)
+            found.append(engine.retrieve(asked, namespace=sorted(spaces)))
+            assert engine.retrieve(asked, namespace=["west", "north"]) == found[-1]
+    assert found[0] == found[1] != []
+
+
+# --- what changes -------------------------------------------------------------------------------
+
+
+def test_a_confined_question_sees_each_change_of_its_namespace(tmp_path: Path) -> None:
+    with built(tmp_path / "library", [SOUTH]) as engine:
+        for word in ("Quiddle", "Marrow"):
+            engine.add_text(f"Edda {word} oiled the Zorblax.", document_id="new", namespace="north")
+            first = engine.retrieve(f"Edda {word}", namespace="north")[0]
+            assert word in first.text
+            names = {each.name for each in engine.graph.entities(namespace="north").items}
+            assert f"Edda {word}" in names
+        engine.remove("new", namespace="north")
+        assert "Edda" not in repr(engine.retrieve("Edda Marrow", namespace="north"))
+        engine.entities.merge(["Ada Vane", "Captain Moss"])
+        vane = engine.graph.entity("Ada Vane", namespace="north")
+        assert vane == engine.graph.entity("Captain Moss", namespace="north")
+
+
+def test_what_is_removed_stands_in_no_copy(tmp_path: Path) -> None:
+    folder = tmp_path / "library"
+    with built(folder, [SOUTH]) as engine, built(folder, [SOUTH]) as other:
+        engine.add_text("Zephyrine Quocks rowed.", document_id="secret", namespace="north")
+        for each in (engine, other):
+            assert each.retrieve("Zephyrine Quocks", namespace="north")[0].title
+        assert b"quocks" in contents(folder)
+        engine.remove("secret", namespace="north")
+        other.retrieve("Who rowed?")  # it lets go of what it had open
+        assert not [*folder.glob("derived/namespaces-*")]
+    assert b"quocks" not in contents(folder)
+
+
+def test_a_copy_of_what_did_not_change_is_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "library"
+    with built(folder, [SOUTH]) as engine:
+        engine.retrieve("Zorblax", namespace="north")
+        (before,) = folder.glob("derived/namespaces-*")
+        engine.add_text("Nothing of the north.", document_id="s9", namespace="south")
+        engine.retrieve("Zorblax", namespace="north")
+        assert [*folder.glob("derived/namespaces-*")] == [before]
+    with built(folder, [SOUTH]) as engine:
+        made = (before / "library.db").stat().st_mtime_ns
+        engine.retrieve("Zorblax", namespace="north")
+        assert (before / "library.db").stat().st_mtime_ns == made
+
+
+def test_an_unfinished_copy_of_a_killed_process_goes_with_the_next_change(tmp_path: Path) -> None:
+    folder = tmp_path / "library"
+    with built(folder, [SOUTH]) as engine:
+        part = folder / "derived" / "namespaces-0.1-1.part"
+        part.mkdir()
+        (part / "library.db").write_bytes(b"Zephyrine Quocks")
+        engine.remove("s0", namespace="south")
+    assert not part.exists()
+
+
+def contents(folder: Path) -> bytes:
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file())
+    return b"".join(file.read_bytes() for file in files).lower()
+
+
+def test_threads_of_many_namespaces_share_the_copies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.namespaces.OPEN_COPIES", 2)
+    spaces = [f"space-{number}" for number in range(5)]
+    with built(tmp_path / "library", [SOUTH]) as engine:
+        for space in spaces:
+            engine.add_text(f"The lamp of {space} burns.", document_id="lamp", namespace=space)
+
+        def found(space: str) -> str:
+            return engine.retrieve("Which lamp burns?", namespace=space)[0].text
+
+        with ThreadPoolExecutor(4) as pool:
+            texts = list(pool.map(found, spaces * 4))
+        assert texts == [f"The lamp of {space} burns." for space in spaces * 4]
+        assert len(engine._readings._open) <= 2
