@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from llama_index.core.tools import FunctionTool, QueryEngineTool
 
     from .answering.corrective import WebSearch
+    from .storage.bm25_index import KeywordRetriever
     from .storage.schema import Filters, Namespaces
 
 
@@ -723,6 +724,11 @@ class KnowledgeEngine:
     def vector_index(self) -> WindowedVectorIndex | None:
         """The LlamaIndex vector index of the first model; None where embedding is off."""
         return self._spaces[0].index if self._spaces else None
+
+    @property
+    def keyword_index(self) -> KeywordRetriever:
+        """The LlamaIndex BM25 retriever over this library."""
+        return self._keyword
 
     def as_query_engine(
         self,
