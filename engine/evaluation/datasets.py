@@ -120,6 +120,7 @@ def read_corpus(path: Path) -> tuple[CorpusRow, ...]:
 
 
 def parse_query(row: Mapping[str, object], where: str) -> EvaluationQuery:
+    """Parse one object of a questions file; `where` names its place in messages."""
     gold, spans = row.get("gold_ids", []), row.get("gold_spans", [])
     if not isinstance(gold, list) or not all(isinstance(name, (str, int)) for name in gold):
         raise SourceError(f"{where}: gold_ids must be a list of document ids, not {gold!r}")
@@ -155,7 +156,7 @@ def _text(row: Mapping[str, object], key: str, where: str) -> str:
 
 
 def json_rows(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Each line's place, for messages, and what it holds."""
+    """Yield each line's place, for messages, and its object."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError as error:
@@ -180,6 +181,7 @@ def json_rows(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
 
 
 def refuse_repeats(path: Path, ids: list[str]) -> None:
+    """Raise `SourceError` for an id that is given twice."""
     seen: set[str] = set()
     for name in ids:
         if name in seen:

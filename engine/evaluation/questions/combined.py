@@ -22,9 +22,11 @@ from .english import Fact
 
 MAX_WORDS = 12
 """Words of a question that is put to another name."""
-COMMON_EVENTS = frozenset(
-    ["bear", "die", "found", "establish", "open", "publish", "release", "launch", "commission", "complete", "build", "sign", "begin", "join", "retire", "appoint", "elect", "marry", "graduate", "form", "create"]
-)
+_COMMON_EVENTS = """
+bear die found establish open publish release launch commission complete build sign begin
+join retire appoint elect marry graduate form create
+"""
+COMMON_EVENTS = frozenset(_COMMON_EVENTS.split())
 _YEAR = re.compile(r"\b(1\d{3}|20\d{2})\b")
 _FEWEST_WORDS = 5
 
@@ -86,12 +88,14 @@ def designations(
     for one in facts:
         fact = one.fact
         named = re.search(r"(?<!^)\b[A-Z][a-z]+", fact.relative) is not None
-        if fact.is_person and named and fact.lemma != "be" and " " in fact.subject:
-            if len(fact.relative.split()) >= _FEWEST_WORDS:
-                phrase = f"the person who {fact.relative}"
-                found.append(
-                    Designation(name=fact.subject, phrase=phrase, span=one.span, language="en")
-                )
+        long_enough = len(fact.relative.split()) >= _FEWEST_WORDS
+        if not (fact.is_person and named and long_enough and " " in fact.subject):
+            continue
+        if fact.lemma != "be":
+            phrase = f"the person who {fact.relative}"
+            found.append(
+                Designation(name=fact.subject, phrase=phrase, span=one.span, language="en")
+            )
     for question in definitions:
         name, phrase = _defined(question)
         if phrase:

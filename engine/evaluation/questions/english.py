@@ -25,9 +25,11 @@ MIN_WORDS, MAX_WORDS = 5, 40
 """Words of a sentence that is used."""
 MAX_SUBJECT, MAX_PREDICATE = 8, 18
 _YEAR = re.compile(r"\b1[0-9]{3}\b|\b20[0-9]{2}\b")
-_MONTHS = frozenset(
-    ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-)
+_MONTHS_WORDS = """
+january february march april may june july august september october november december monday
+tuesday wednesday thursday friday saturday sunday
+"""
+_MONTHS = frozenset(_MONTHS_WORDS.split())
 _CONTEXTUAL = re.compile(
     r"\b(?:this|that|these|those|such|former|latter|here|there|above|below|following|previous|said"
     r"|same|another|other|others|also|then|however|therefore|thus|too|instead|both|section|chapter"
@@ -117,9 +119,9 @@ class Clause:
         self._title = title
         self.subject: list[Token] = []
         self.predicate: list[Token] = []
-        root = next(iter(doc.sents)).root if doc.has_annotation("DEP") and len(doc) else None
-        self._root = root
-        if root is None or len(list(doc.sents)) != 1 or root.pos_ not in ("VERB", "AUX"):
+        sentences = list(doc.sents)
+        self._root = root = sentences[0].root
+        if len(sentences) != 1 or root.pos_ not in ("VERB", "AUX"):
             return
         subject = next((t for t in root.lefts if t.dep_ in ("nsubj", "nsubjpass")), None)
         if subject is None or not self._opens(subject):
@@ -213,7 +215,7 @@ class Clause:
         return any(e.start <= self._head.i < e.end and e.label_ in labels for e in self._doc.ents)
 
     def inverted(self, asking: str, dropped: Sequence[Token]) -> str:
-        """Return `asking` + auxiliary + subject + the rest without the `dropped` tokens."""
+        """Return the question: `asking` + auxiliary + subject + the rest without the `dropped` tokens."""
         out = {t.i for t in dropped}
         helpers = self._auxiliaries or []
         verb = self._root
@@ -411,14 +413,21 @@ _ORGANISATION = re.compile(
     r"|Studios?|Pictures|Records|Party|Union|Laborator(?:y|ies)|Assembly|Parliament|Band)\b"
 )
 _MEASURES = ("long", "high", "tall", "deep", "wide", "old", "thick", "heavy")
-_OF_THINGS = frozenset(["include", "contain", "provide", "support", "offer", "allow", "require", "use", "run"])
+_OF_THINGS_WORDS = """
+include contain provide support offer allow require use run
+"""
+_OF_THINGS = frozenset(_OF_THINGS_WORDS.split())
 """Verbs of programs and devices, which a tagger takes for people."""
-_OF_MONEY = frozenset(
-    ["cost", "pay", "receive", "contribute", "raise", "spend", "charge", "earn", "give", "lend", "owe", "collect", "bring", "total"]
-)
-_OF_PLACES = frozenset(
-    ["bear", "die", "marry", "found", "establish", "locate", "situate", "be", "live", "work", "study", "bury", "open", "build", "hold", "sign", "stand", "begin", "start", "end", "lie", "sit", "grow", "raise", "educate", "premiere", "take", "meet", "set", "land", "settle", "film", "produce", "kill", "arrest", "bore", "dock", "moor", "sink", "discover", "found", "return", "move", "serve", "teach", "base", "manufacture"]
-)
+_OF_MONEY_WORDS = """
+cost pay receive contribute raise spend charge earn give lend owe collect bring total
+"""
+_OF_MONEY = frozenset(_OF_MONEY_WORDS.split())
+_OF_PLACES_WORDS = """
+bear die marry found establish locate situate be live work study bury open build hold sign
+stand begin start end lie sit grow raise educate premiere take meet set land settle film
+produce kill arrest bore dock moor sink discover return move serve teach base manufacture
+"""
+_OF_PLACES = frozenset(_OF_PLACES_WORDS.split())
 
 
 def _noun_phrase(head: Token) -> list[Token]:

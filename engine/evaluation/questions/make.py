@@ -1,7 +1,7 @@
 """Gold questions of a library, made by rules from its own documents.
 
     documents ─→ structure (headings, tables, lists, labelled lines)
-              └→ sentences ─→ English by parse, Chinese in place ─→ two hops, comparisons, unanswerable
+              └→ sentences ─→ English by parse, Chinese in place ─→ two hops, comparisons, without answer
     candidates ─→ filters ─→ at most 60 % that BM25 finds first ─→ spread over kinds and documents
 
 Everything is made from raw stored text; of what the library extracted only names of people and of
@@ -260,15 +260,16 @@ def _collections(
     if len(documents) < _WIDESPREAD or len(items) < _WIDESPREAD:
         return
     languages = Counter(one.language for one in documents)
-    for language, text in (
+    wordings: tuple[tuple[Language, str], ...] = (
         ("en", "What are these documents about, taken as a whole?"),
         ("zh", "这些文档整体上讲的是什么？"),
-    ):
+    )
+    for language, text in wordings:
         if languages[language] >= len(documents) / 2:  # names are spelt as most documents do
             yield gold_question(
                 text,
                 kind="collection",
-                language="zh" if language == "zh" else "en",
+                language=language,
                 points=[each.name for each in items],
                 hops=len(documents),
                 made="most mentioned names (extracted)",
@@ -316,7 +317,7 @@ def _chosen(pool: Sequence[GoldQuestion], *, size: int, seed: int) -> list[GoldQ
         strata[one.kind, one.language].append(one)
     for key, some in strata.items():
         uses: Counter[str] = Counter()
-        turns = []
+        turns: list[tuple[int, int, GoldQuestion]] = []
         for one in some:
             name = one.query.documents[0] if one.query.documents else ""
             turns.append((uses[name], len(turns), one))

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from graph.text.cjk import has_han
 
@@ -37,16 +38,17 @@ _NUMBERING = re.compile(
 )
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,2}[.)、])[ \t]+(.+)")
 _FIELD = re.compile(
-    r"(?:[-*+] )?(?:\*\*)?(?P<key>[A-Z][\w ()/-]{2,30}?|[一-鿿]{2,8})(?:\*\*:|:\*\*|: |：)(?:\*\*)?[ \t]*(?P<value>\S.*)"
+    r"(?:[-*+] )?(?:\*\*)?(?P<key>[A-Z][\w ()/-]{2,30}?|[一-鿿]{2,8})"
+    r"(?:\*\*:|:\*\*|: |：)(?:\*\*)?[ \t]*(?P<value>\S.*)"
 )
 _NO_KEY = re.compile(
-    r"^(?:notes?|warning|example|tip|see|source|from|to|cc|subject|date|re|q|a|answer|question|caution"
-    r"|important|and|in|on|the|注|注意|例|例如|说明|提示|问|答|来源|主题|日期|发件人|收件人)\b", re.IGNORECASE
+    r"^(?:notes?|warning|example|tip|see|source|from|to|cc|subject|date|re|q|a|answer|question"
+    r"|caution|important|and|in|on|the|注|注意|例|例如|说明|提示|问|答|来源|主题|日期|发件人|收件人)\b", re.IGNORECASE
 )  # fmt: skip
 _GENERIC = re.compile(
     r"^(?:introduction|overview|summary|notes?|background|contents?|conclusions?|references|appendix"
-    r"|abstract|see also|general|history|details?|miscellaneous|about|other|more|preface|index|further"
-    r" reading|简介|概述|概况|背景|总结|附录|其他|说明|前言|目录|结语|备注|附注)\W*$",
+    r"|abstract|see also|general|history|details?|miscellaneous|about|other|more|preface|index"
+    r"|further reading|简介|概述|概况|背景|总结|附录|其他|说明|前言|目录|结语|备注|附注)\W*$",
     re.IGNORECASE,
 )
 _DATED = re.compile(
@@ -381,7 +383,7 @@ def _compared(document: SourceDocument, rows: Sequence[TableRow]) -> Iterator[Go
         if not head or _ORDER_COLUMN.search(head) or _NO_COLUMN.match(head):
             continue
         measured = [(row, _NUMERIC.match(strip_markdown(row.cells[column]))) for row in rows]
-        for (one, first), (other, second) in zip(measured, measured[1:], strict=False):
+        for (one, first), (other, second) in pairwise(measured):
             if first is None or second is None or first[2] != second[2]:
                 continue
             low, high = float(first[1].replace(",", "")), float(second[1].replace(",", ""))
