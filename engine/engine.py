@@ -152,6 +152,8 @@ class KnowledgeEngine:
         self._pictures = parts.graph_views
         self._retriever = parts.retriever
         self._router = parts.router
+        self.answer_model = models.answers
+        """The client of the model that writes answers; None without one."""
         self.writes_answers = models.answers is not None
         """True where a language model writes answers."""
 
@@ -724,6 +726,11 @@ class KnowledgeEngine:
     def vector_index(self) -> WindowedVectorIndex | None:
         """The LlamaIndex vector index of the first model; None where embedding is off."""
         return self._spaces[0].index if self._spaces else None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._settings
 
     @property
     def keyword_index(self) -> KeywordRetriever:

@@ -138,14 +138,23 @@ class ModelJudge:
 
 
 def claims_of(text: str, question: str) -> list[tuple[str, tuple[int, ...]]]:
-    """Return the claims of an answer with the numbers of their citations, in order."""
+    """Return the claims of an answer with the numbers of their citations, in order.
+
+    A claim without a mark has those of the next one in its paragraph.
+    """
     parsed = parse_claims(text, question=question)
-    return [
-        (said, piece.numbers)
-        for unit in parsed.units
-        for piece in unit.pieces
-        if (piece.claims or piece.numbers) and (said := parsed.text_of(piece))
-    ]
+    found: list[tuple[str, tuple[int, ...]]] = []
+    numbers: tuple[int, ...] = ()
+    follows = len(parsed.bare)
+    for unit in reversed(parsed.units):
+        for piece in reversed(unit.pieces):
+            if piece.numbers or "\n\n" in parsed.bare[piece.end : follows]:
+                numbers = piece.numbers
+            follows = piece.start
+            said = parsed.text_of(piece)
+            if said and (piece.claims or piece.numbers):
+                found.append((said, numbers))
+    return found[::-1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -215,7 +215,7 @@ class Clause:
         return any(e.start <= self._head.i < e.end and e.label_ in labels for e in self._doc.ents)
 
     def inverted(self, asking: str, dropped: Sequence[Token]) -> str:
-        """Return the question: `asking` + auxiliary + subject + the rest without the `dropped` tokens."""
+        """Return the question: `asking`, auxiliary, subject, and what is not `dropped`."""
         out = {t.i for t in dropped}
         helpers = self._auxiliaries or []
         verb = self._root

@@ -1,7 +1,7 @@
 """Gold questions of a library, made by rules from its own documents.
 
     documents ─→ structure (headings, tables, lists, labelled lines)
-              └→ sentences ─→ English by parse, Chinese in place ─→ two hops, comparisons, without answer
+              └→ sentences ─→ English by parse, Chinese in place ─→ combined
     candidates ─→ filters ─→ at most 60 % that BM25 finds first ─→ spread over kinds and documents
 
 Everything is made from raw stored text; of what the library extracted only names of people and of
@@ -16,6 +16,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from graph.text.cjk import has_han
 
 from ...errors import SourceError
 from ...plain_text import strip_markdown
@@ -147,7 +149,7 @@ def _candidates(
     definitions = [one for one in single if one.kind == "what is"]
     named: list[Designation] = designations(facts, definitions)
     yield from two_hops(named, [*single, *structured])
-    subjects = {one.fact.subject: _kind_of(one.fact) for one in facts if len(one.fact.subject) > 3}
+    subjects = {one.fact.subject: _kind_of(one.fact) for one in facts if " " in one.fact.subject}
     # What a Chinese name is the name of shows in its last character.
     subjects |= {one.name: one.name[-1] for one in named if one.language == "zh"}
     texts = [document.text for document in documents]
@@ -161,12 +163,12 @@ def _kind_of(fact: english.Fact) -> str:
 
 
 def _saying(texts: Sequence[str]) -> Callable[[str, Sequence[str]], bool]:
-    """Return a check whether half of the words stand within a page's reach of a name."""
+    """Return a check whether half of the words stand near a name (or its last word)."""
 
     def says(name: str, words: Sequence[str]) -> bool:
         wanted = set(words)
         for text in texts:
-            for match in re.finditer(re.escape(name), text):
+            for match in re.finditer(re.escape(name if has_han(name) else name.split()[-1]), text):
                 around = text[max(0, match.start() - 600) : match.end() + 600]
                 if 2 * len(wanted & set(tokens(around))) >= len(wanted):
                     return True
