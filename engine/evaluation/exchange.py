@@ -10,7 +10,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -116,8 +116,10 @@ def _squad(articles: Sequence[Any], where: str) -> ImportedSet:
             paragraph = _object(paragraph, where)
             name, text = f"p{len(corpus):05}", _field(paragraph, where, "context")
             corpus.append(CorpusRow(id=name, title=str(article.get("title", "")), text=text))
-            for row in paragraph.get("qas", ()):
-                questions.append(_squad_question(_object(row, where), name, text, where))
+            questions += [
+                _squad_question(_object(row, where), name, text, where)
+                for row in paragraph.get("qas", ())
+            ]
     return ImportedSet(form="SQuAD", questions=tuple(questions), corpus=tuple(corpus))
 
 
@@ -201,25 +203,6 @@ def write_corpus(path: Path, corpus: Sequence[CorpusRow]) -> None:
         for one in corpus
     )
     path.write_text("".join(lines), encoding="utf8")
-
-
-def located(
-    questions: Sequence[GoldQuestion], texts: Mapping[str, str]
-) -> tuple[GoldQuestion, ...]:
-    """Return questions without spans with the one place where their value stands, if there is one."""
-
-    def found(question: GoldQuestion) -> GoldQuestion:
-        places = [
-            GoldSpan(document_id=name, start=at, end=at + len(value))
-            for value in question.answers
-            for name, text in sorted(texts.items())
-            if len(value) > 20 and (at := text.find(value)) >= 0
-        ]
-        if question.query.documents or len(places) != 1:
-            return question
-        return replace(question, query=replace(question.query, gold_spans=tuple(places)))
-
-    return tuple(found(one) for one in questions)
 
 
 def read_report(path: Path) -> Mapping[str, Any]:

@@ -218,7 +218,7 @@ def _question(row: Data) -> str:
     gold = row["gold"] or row["points"]
     measures = ", ".join(f"{name} {value:.2f}" for name, value in row["measures"].items())
     body = [
-        f'<p class="soft">{_text(row["id"])} · {_text(row["kind"])} · mode {_text(row["mode"])}</p>',
+        f'<p class="soft">{_text(row["id"])} · {_text(row["kind"])} · {_text(row["mode"])}</p>',
         _listed("Expected", gold or ["to decline"]),
         f"<h3>Answer</h3><pre>{_text(row['error'] or row['answer'])}</pre>",
         _listed("Verdicts", [_verdict(one) for one in row["verdicts"]]),
@@ -228,7 +228,8 @@ def _question(row: Data) -> str:
         f"<h3>Measures</h3><p>{_text(measures)}</p>",
     ]
     return (
-        f'<details id="{_text(row["id"])}"><summary><span class="tag {colour}">{_text(state)}</span> '
+        f'<details id="{_text(row["id"])}"><summary>'
+        f'<span class="tag {colour}">{_text(state)}</span> '
         f"{_text(row['text'])}</summary><div>{''.join(body)}</div></details>"
     )
 

@@ -55,8 +55,9 @@ def mcnemar(values: Sequence[float], against: Sequence[float]) -> float:
     n = better + worse
     if not n:
         return 1.0
-    tail = sum(math.comb(n, k) for k in range(min(better, worse) + 1)) / 2**n
-    return min(1.0, 2 * tail)
+    fewer = sum(math.comb(n, k) for k in range(min(better, worse) + 1))
+    tail = fewer / float(2**n)
+    return min(1.0, 2.0 * float(tail))
 
 
 def sign_flip(values: Sequence[float], against: Sequence[float]) -> float:

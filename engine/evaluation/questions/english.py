@@ -48,7 +48,7 @@ _OF_PEOPLE = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """A main clause taken apart: `subject predicate date.`
+    """A main clause taken apart into subject, predicate and date.
 
     `relative` is the predicate behind *who* or *that*; `date` is the value of a date in it, with
     `when` the question for it and `event` the predicate's words without it.

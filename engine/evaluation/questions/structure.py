@@ -43,8 +43,10 @@ _FIELD = re.compile(
 )
 _NO_KEY = re.compile(
     r"^(?:notes?|warning|example|tip|see|source|from|to|cc|subject|date|re|q|a|answer|question"
-    r"|caution|important|and|in|on|the|注|注意|例|例如|说明|提示|问|答|来源|主题|日期|发件人|收件人)\b", re.IGNORECASE
-)  # fmt: skip
+    r"|caution|important|and|in|on|the|注|注意|例|例如|说明|提示|问|答|来源|主题|日期|发件人|收件人"
+    r")\b",
+    re.IGNORECASE,
+)
 _GENERIC = re.compile(
     r"^(?:introduction|overview|summary|notes?|background|contents?|conclusions?|references|appendix"
     r"|abstract|see also|general|history|details?|miscellaneous|about|other|more|preface|index"
