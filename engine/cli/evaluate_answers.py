@@ -179,11 +179,10 @@ def _show_comparison(comparison: Mapping[str, Any]) -> None:
     typer.echo(f"\nagainst {comparison['against']}, {comparison['questions']} questions in common")
     for one in comparison["differences"]:
         interval = f"[{one['low']:+.3f}, {one['high']:+.3f}]"
-        note = "" if one["clear"] else "   may be chance"
-        typer.echo(
-            f"{one['measure']:28}{one['difference']:+8.3f}{interval:>18}  p {one['p_holm']:.3f}"
-            f"{note}"
-        )
+        note = ""
+        if one["p_holm"] is not None:
+            note = f"  p {one['p_holm']:.3f}" + ("" if one["clear"] else "   may be chance")
+        typer.echo(f"{one['measure']:28}{one['difference']:+8.3f}{interval:>18}{note}")
     first = next(iter(comparison["differences"]), None)
     for one in comparison["differences"]:
         first = one if one["measure"] == "right" else first

@@ -70,6 +70,15 @@ STAGES = (
     "failed",
 )
 """Stages at which gold can be lost, in order; `failed` is an error or an answer out of place."""
+DECIDING = (
+    "right",
+    "context recall",
+    "nDCG@10",
+    "faithfulness",
+    "faithfulness (model)",
+    "citation precision",
+)
+"""Measures on which a comparison decides; Holm's correction is over these."""
 PRECISION = 6
 _VERSION = 1
 
@@ -563,10 +572,11 @@ def compare_reports(report: AnswerReport, against: Mapping[str, Any]) -> Row:
         {
             "measure": one.measure, "n": one.n, "difference": _rounded(one.interval.mean),
             "low": _rounded(one.interval.low), "high": _rounded(one.interval.high),
-            "p": _rounded(one.p), "p_holm": _rounded(one.p_holm),
+            "p": _rounded(one.p),
+            "p_holm": None if one.p_holm is None else _rounded(one.p_holm),
             "detectable": _rounded(one.detectable), "clear": one.is_clear,
         }
-        for one in compare_measures(values)
+        for one in compare_measures(values, family=DECIDING)
     ]  # fmt: skip
     changed = [
         {"id": row["id"], "before": bool(old["right"]), "after": bool(row["right"])}

@@ -137,9 +137,9 @@ def _comparison(comparison: Data) -> str:
             _cell(one["measure"]),
             _cell(f"{one['difference']:+.3f}", number=True),
             _cell(f"[{one['low']:+.3f}, {one['high']:+.3f}]", number=True),
-            _cell(f"{one['p_holm']:.3f}", number=True),
+            _cell("" if one["p_holm"] is None else f"{one['p_holm']:.3f}", number=True),
             _cell(f"±{one['detectable']:.3f} at n = {one['n']}", number=True),
-            _cell("clear" if one["clear"] else "may be chance"),
+            _cell(_verdict_of(one)),
         )
         for one in comparison["differences"]
     ]
@@ -152,6 +152,12 @@ def _comparison(comparison: Data) -> str:
         f"<p>{changed} of {comparison['questions']} questions changed between right and wrong."
         f"</p>\n{table}"
     )
+
+
+def _verdict_of(difference: Data) -> str:
+    if difference["p_holm"] is None:
+        return ""
+    return "clear" if difference["clear"] else "may be chance"
 
 
 def _scatter(points: Data) -> str:

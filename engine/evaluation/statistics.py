@@ -6,7 +6,7 @@ All are deterministic: resampling has a fixed seed.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,7 @@ class Difference:
     """A measure's paired difference with its interval and test.
 
     `p` is of a two-sided sign-flip test, or McNemar's where all values are 0 or 1; `p_holm` is
-    corrected over all measures compared. `detectable` is the difference that `n` questions show
+    corrected over the family of measures that decide, and None outside of it. `detectable` is the difference that `n` questions show
     with a power of 80 %.
     """
 
@@ -32,13 +32,13 @@ class Difference:
     n: int
     interval: Interval
     p: float
-    p_holm: float
+    p_holm: float | None
     detectable: float
 
     @property
     def is_clear(self) -> bool:
         """Check whether the corrected test rejects that there is no difference."""
-        return self.p_holm < 0.05
+        return self.p_holm is not None and self.p_holm < 0.05
 
 
 def mean_interval(values: Sequence[float]) -> Interval:
@@ -91,25 +91,28 @@ def detectable(values: Sequence[float], against: Sequence[float]) -> float:
 
 
 def compare_measures(
-    pairs: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    pairs: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, family: Collection[str]
 ) -> tuple[Difference, ...]:
-    """Compare measures of two runs, each with its values in the same order of questions."""
-    tests = []
-    for values, against in pairs.values():
+    """Compare measures of two runs, each with its values in the same order of questions.
+
+    Only measures of `family` are decided on, corrected for their number; the others are shown.
+    """
+    tests = {}
+    for name, (values, against) in pairs.items():
         binary = {*values, *against} <= {0.0, 1.0}
-        tests.append((mcnemar if binary else sign_flip)(values, against))
+        tests[name] = (mcnemar if binary else sign_flip)(values, against)
+    deciding = [name for name in pairs if name in family]
+    corrected = dict(zip(deciding, holm([tests[name] for name in deciding]), strict=True))
     return tuple(
         Difference(
             measure=name,
             n=len(values),
             interval=paired_bootstrap(values, against),
-            p=p,
-            p_holm=corrected,
+            p=tests[name],
+            p_holm=corrected.get(name),
             detectable=detectable(values, against),
         )
-        for (name, (values, against)), p, corrected in zip(
-            pairs.items(), tests, holm(tests), strict=True
-        )
+        for name, (values, against) in pairs.items()
     )
 
 

@@ -57,6 +57,8 @@ CHINESE_TIMES = 5
 CANDIDATES_A_QUESTION = 8
 EASY_SHARE = 0.6
 """Maximum share of the questions with gold spans that BM25 finds at rank 1."""
+FEWEST = 20
+"""Questions that a set holds even where BM25 finds more of them first, as in a small library."""
 UNANSWERABLE_SHARE = 0.1
 KIND_SHARE = 0.15
 """Maximum share of one kind."""
@@ -104,6 +106,9 @@ def make_gold(
     questions, count = _spread(chosen, easy, size=size)
     if len(questions) < size:
         notes.append(f"{len(questions)} questions instead of {size}: no more could be made")
+    with_spans = sum(bool(one.query.gold_spans) for one in questions)
+    if count > EASY_SHARE * with_spans:
+        notes.append(f"BM25 finds {count} of {with_spans} first: the library is small")
     numbered = (
         replace(one, query=replace(one.query, id=f"q{number:03}"))
         for number, one in enumerate(questions, start=1)
@@ -375,13 +380,16 @@ def _spread(
                 continue
             if places & seen and one.kind not in OVERVIEWS:
                 continue
-            if one.text in easy and count >= int(EASY_SHARE * answerable):
+            most_easy = max(FEWEST, int(EASY_SHARE * answerable))
+            if one.text in easy and count >= most_easy:
                 continue
             kinds[one.kind] += 1
             count += one.text in easy
             seen |= places
             chosen.append(one)
-    while chosen and count > EASY_SHARE * sum(bool(one.query.gold_spans) for one in chosen):
+    while len(chosen) > FEWEST and count > EASY_SHARE * sum(
+        bool(one.query.gold_spans) for one in chosen
+    ):
         last = next(one for one in reversed(chosen) if one.text in easy)
         chosen.remove(last)
         count -= 1

@@ -180,7 +180,11 @@ def _paragraph(document: SourceDocument, section: Section) -> tuple[int, int] | 
             return None
         letters = len(said) * (3 if has_han(said) else 1)
         plain = said.rstrip().endswith((".", "。", "!", "！", "”", '"', "*"))
-        return (start + match.start(), start + match.end()) if letters > 60 and plain else None
+        return (
+            (start + match.start(), start + match.end())
+            if letters > _LEAST_ANSWER and plain
+            else None
+        )
     return None
 
 
