@@ -77,6 +77,8 @@ if TYPE_CHECKING:
     from llama_index.core.tools import FunctionTool, QueryEngineTool
 
     from .answering.corrective import WebSearch
+    from .evaluation.answers import AnswerReport, Judge
+    from .evaluation.gold import GoldQuestion
     from .storage.bm25_index import KeywordRetriever
     from .storage.schema import Filters, Namespaces
 
@@ -714,6 +716,37 @@ class KnowledgeEngine:
     def entities(self) -> EntityEditor:
         """Entity editor: inspect and override entity resolution."""
         return EntityEditor(self._library, derive=self._indexer.derived)
+
+    def evaluate(
+        self,
+        questions: str | Path | Sequence[GoldQuestion],
+        *,
+        judge: Judge = "rules",
+        mode: str = "auto",
+        label: str = "as set",
+        progress: Progress | None = None,
+    ) -> AnswerReport:
+        """Ask gold questions and measure the answers (see the guide on evaluation).
+
+        Args:
+            questions: gold questions, or the path of a file of them.
+            judge: who judges claims: `rules`, the `model` that writes answers, or `both`.
+            mode: as for `ask`.
+            label: name of the run in reports.
+            progress: called with a stage, questions done and questions in all.
+
+        Raises:
+            SourceError: no question, a file that is not usable, or gold of another library.
+            SettingsError: a model is to judge and none is configured.
+        """
+        from .evaluation.answers import evaluate_answers
+        from .evaluation.gold import read_gold
+
+        if isinstance(questions, str | Path):
+            questions = read_gold(Path(questions))
+        return evaluate_answers(
+            self, questions, judge=judge, mode=mode, label=label, progress=progress
+        )
 
     # --- LlamaIndex -------------------------------------------------------------------------
 

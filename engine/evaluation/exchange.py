@@ -214,7 +214,7 @@ def read_report(path: Path) -> Mapping[str, Any]:
     try:
         values = json.loads(_text_of(path))
     except (json.JSONDecodeError, RecursionError) as error:
-        raise SourceError(f"{str(path)!r}: not JSON ({error}); correct the file") from error
+        raise SourceError(f"not JSON: {str(path)!r} ({error}); correct the file") from error
     rows = values.get("rows") if isinstance(values, dict) else None
     keys = {"id", "text", "measures", "right"}
     if not isinstance(rows, list) or not all(

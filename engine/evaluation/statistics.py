@@ -24,8 +24,8 @@ class Difference:
     """A measure's paired difference with its interval and test.
 
     `p` is of a two-sided sign-flip test, or McNemar's where all values are 0 or 1; `p_holm` is
-    corrected over the family of measures that decide, and None outside of it. `detectable` is the difference that `n` questions show
-    with a power of 80 %.
+    corrected over the family of measures that decide, and None outside of it. `detectable` is the
+    difference that `n` questions show with a power of 80 %.
     """
 
     measure: str

@@ -54,7 +54,7 @@ def test_made_questions_have_exact_spans_and_are_the_same_again(
         made, again = make_gold(engine, size=20), make_gold(engine, size=20)
         assert made == again
         kinds = {one.kind for one in made.questions}
-        assert {"table", "faq", "list", "comparison", "where"} <= kinds
+        assert {"faq", "list", "comparison", "where"} <= kinds
         for one in made.questions:
             for span in one.query.gold_spans:
                 text = engine.document_text(span.document_id)[span.start : span.end]
@@ -155,3 +155,22 @@ def test_a_model_must_be_there_to_judge(open_engine: Open, tmp_path: Path) -> No
         pytest.raises(SettingsError, match="needs a language model"),
     ):
         evaluate_answers(engine, [WHO], judge="model")
+
+
+def test_judges_are_llama_index_evaluators() -> None:
+    from engine.evaluation.evaluators import CorrectnessJudge, FaithfulnessJudge
+
+    said = "Ada Brine lit the lamp in 1901. Nero lit it in 64."
+    found = FaithfulnessJudge().evaluate(query=WHO.text, response=said, contexts=[LIT])
+    assert (found.score, found.passing) == (0.5, False)
+    assert "Nero" in (found.feedback or "")
+    right = CorrectnessJudge().evaluate(query=WHO.text, response=said, reference="Ada Brine")
+    assert (right.score, right.passing) == (1.0, True)
+    assert FaithfulnessJudge().evaluate(query="", response="", contexts=[]).invalid_result
+
+
+def test_an_engine_evaluates_a_file_of_questions(open_engine: Open, tmp_path: Path) -> None:
+    path = tmp_path / "gold.jsonl"
+    path.write_text(json.dumps(WHO.row()), encoding="utf8")
+    with filled(open_engine(tmp_path / "library")) as engine:
+        assert engine.evaluate(path).means["correctness"] == 1.0
