@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import LibraryNotFound, SourceError
-from .evaluate_answers import answers, export_gold, import_gold, make
+from .evaluate_answers import answers, export_gold, import_gold, make, review
 from .session import JsonOption, ProfileOption, command_group
 
 if TYPE_CHECKING:
@@ -225,6 +225,7 @@ def _short(label: str, width: int) -> str:
 
 
 eval_app.command("make")(make)
+eval_app.command("review")(review)
 eval_app.command("answers")(answers)
 eval_app.command("export")(export_gold)
 eval_app.command("import")(import_gold)

@@ -228,3 +228,38 @@ def import_gold(
     if corpus is not None:
         write_corpus(corpus, found.corpus)
         typer.echo(f"{len(found.corpus)} documents in {corpus}")
+
+
+def review(
+    queries: Annotated[Path, typer.Argument(help="A .jsonl file of gold questions; it is edited.")],
+    port: Annotated[int, typer.Option(help="A port of this machine; 0: any free one.")] = 0,
+    library: LibraryOption = Path("library"),
+    profile: ProfileOption = None,
+) -> None:
+    """Accept, edit or drop questions beside their sources, on a local page by keyboard."""
+    from ..errors import UnknownName
+    from ..evaluation.gold import read_gold
+    from ..evaluation.review import Review, review_server
+
+    questions = read_gold(queries)
+    with opened(library, profile, asks_models=False) as engine:
+        held = {row.id for row in engine.documents()}
+
+        def text_of(name: str) -> str:
+            if name not in held:
+                raise KeyError(name)
+            try:
+                return engine.document_text(name)
+            except UnknownName as error:
+                raise KeyError(name) from error
+
+        reviewed = Review(queries, questions, text_of=text_of)
+        server, address = review_server(reviewed, port=port)
+        typer.echo(f"open {address} in a browser; end with Ctrl-C")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            accepted, dropped, left = reviewed.counts()
+            typer.echo(f"\n{accepted} accepted, {dropped} dropped, {left} open in {queries}")
+        finally:
+            server.server_close()
