@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from ..errors import SourceError
-from ..prompts import language_of
+from ..prompts import ABSTENTION, language_of
 from .datasets import CorpusRow, GoldSpan, json_rows, read_corpus, read_judgements, read_queries
 from .gold import UNANSWERABLE, GoldQuestion, gold_question
 
@@ -182,11 +182,12 @@ def _ragas(rows: Sequence[Mapping[str, Any]], where: str) -> ImportedSet:
         place = f"{where} row {number}"
         asked = _field(row, place, "user_input", "question")
         value = _field(row, place, "reference", "ground_truth", "answer")
+        declines = value in ABSTENTION.values()
         question = gold_question(
             asked,
-            kind="fact",
+            kind=UNANSWERABLE if declines else "fact",
             language=language_of(asked),
-            answers=[value],
+            answers=[] if declines else [value],
             made="RAGAS",
             question_id=f"q{number:03}",
         )
@@ -272,6 +273,8 @@ def export_report(report: Mapping[str, Any], form: Format) -> str:
 def _exported(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for row in rows:
         gold = row["gold"][:1] or ["; ".join(row["points"])]
+        if not gold[0]:
+            gold = [ABSTENTION[language_of(row["text"])]]
         yield {
             "question": row["text"],
             "answer": row["answer"],

@@ -140,17 +140,14 @@ class ModelJudge:
 def claims_of(text: str, question: str) -> list[tuple[str, tuple[int, ...]]]:
     """Return the claims of an answer with the numbers of their citations, in order.
 
-    A claim without a mark has those of the next one in its paragraph.
+    A mark covers what stands before it, back to the mark before.
     """
     parsed = parse_claims(text, question=question)
     found: list[tuple[str, tuple[int, ...]]] = []
     numbers: tuple[int, ...] = ()
-    follows = len(parsed.bare)
     for unit in reversed(parsed.units):
         for piece in reversed(unit.pieces):
-            if piece.numbers or "\n\n" in parsed.bare[piece.end : follows]:
-                numbers = piece.numbers
-            follows = piece.start
+            numbers = piece.numbers or numbers
             said = parsed.text_of(piece)
             if said and (piece.claims or piece.numbers):
                 found.append((said, numbers))

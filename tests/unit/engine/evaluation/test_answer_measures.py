@@ -71,7 +71,7 @@ def test_context_precision_falls_with_the_place_of_what_is_relevant() -> None:
     assert context_precision([False, False]) == 0.0
 
 
-def test_a_claim_without_a_mark_has_that_of_the_next_in_its_paragraph() -> None:
+def test_a_mark_covers_the_claims_before_it() -> None:
     found = claims_of("Ada lit it. Tom saw the lamp. [1]\n\nNobody else came there.", "Who?")
     assert [numbers for _, numbers in found] == [(1,), (1,), ()]
 
