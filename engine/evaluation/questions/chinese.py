@@ -112,6 +112,7 @@ def is_named(text: str) -> bool:
 
 
 _STATES = re.compile(r"[是为已]|还$")
+_OF_FIRMS = re.compile(r"成立|位于|用于|上市|开业|通车|启用")
 _OPENS_NOTHING = re.compile(r"^(?:目前|最近|至|最早|另|常见|最直接|第|其|含有)|[都即能将称均意]$")
 _NO_VALUE = re.compile(r"^(?:由|于|来自|位于|使用|从|提供|在|以|与|对|不)")
 
@@ -160,7 +161,12 @@ def _measures(clause: str) -> Iterator[SentenceQuestion]:
 
 def _places(clause: str) -> Iterator[SentenceQuestion]:
     match = _PLACE.match(clause)
-    if match is None or _DATE.search(match["p"]) or re.search(r"\d", match["p"]):
+    if (
+        match is None
+        or match["s"].endswith("的")
+        or _DATE.search(match["p"])
+        or re.search(r"\d", match["p"])
+    ):
         return
     asking = _PLACE_WORD.get(match["v"], "哪里")
     text = f"{match['s']}{match['v']}{asking}？"
@@ -198,7 +204,7 @@ def _people(clause: str, people: Collection[str]) -> Iterator[SentenceQuestion]:
     if not name or len(rest) < 6 or rest[0] in "是的与和、为有等·":
         return
     tags = rjieba.tag(rest)
-    if tags[0][1][0] in "vpd" and is_named(rest):
+    if tags[0][1][0] in "vpd" and is_named(rest) and not _OF_FIRMS.search(rest):
         yield SentenceQuestion(text=f"谁{rest}？", kind="who", value=name)
 
 

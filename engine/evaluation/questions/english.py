@@ -152,8 +152,14 @@ class Clause:
 
     @property
     def names_itself(self) -> bool:
-        """Check whether the subject is a name; else only its document says which one is meant."""
-        return bool(self._head.pos_ == "PROPN")
+        """Check whether the subject is a full name; else only its document says what is meant.
+
+        One word is enough where it is the title, or is spelt like no other word.
+        """
+        words = self._named().removeprefix("the ").split()
+        title = re.split(r" ?[(,:]", self._title, maxsplit=1)[0].removeprefix("The ")
+        own = words[0] == title or re.search(r".[A-Z\d]", words[0]) is not None
+        return bool(self._head.pos_ == "PROPN") and (len(words) > 1 or own)
 
     @property
     def is_usable(self) -> bool:

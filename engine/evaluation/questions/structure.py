@@ -365,7 +365,7 @@ def _cells(document: SourceDocument, row: TableRow) -> Iterator[GoldQuestion]:
             asked = f"{name}的{head}是什么？"
         else:
             plain = name if name.startswith(lowered(row.head[0])) else _in_quotes(name)
-            noun = re.fullmatch(r"[A-Za-z][a-z]*[a-rt-z]", head)
+            noun = re.fullmatch(r"(?!Wh)[A-Za-z][a-z]*[a-rt-z]", head)
             asked = f"What is given under “{head}” for {plain}?"
             asked = f"What is the {lowered(head)} of {plain}?" if noun else asked
         yield gold_question(
