@@ -88,7 +88,10 @@ if TYPE_CHECKING:
     from llama_index.core.tools import FunctionTool, QueryEngineTool
 
     from .answering.corrective import WebSearch
+    from .evaluation.answers import AnswerReport, Judge
+    from .evaluation.gold import GoldQuestion
     from .memory.llamaindex import LoregraphMemory
+    from .storage.bm25_index import KeywordRetriever
     from .storage.schema import Filters, Namespaces
 
 
@@ -186,6 +189,8 @@ class KnowledgeEngine:
         self._embedding = embedding
         self._memory: MemoryService | None = None
         self._memory_lock = threading.Lock()
+        self.answer_model = models.answers
+        """The client of the model that writes answers; None without one."""
         self.writes_answers = models.answers is not None
         """True where a language model writes answers."""
 
@@ -812,6 +817,37 @@ class KnowledgeEngine:
         """Entity editor: inspect and override entity resolution."""
         return EntityEditor(self._library, derive=self._indexer.derived)
 
+    def evaluate(
+        self,
+        questions: str | Path | Sequence[GoldQuestion],
+        *,
+        judge: Judge = "rules",
+        mode: str = "auto",
+        label: str = "as set",
+        progress: Progress | None = None,
+    ) -> AnswerReport:
+        """Ask gold questions and measure the answers (see the guide on evaluation).
+
+        Args:
+            questions: gold questions, or the path of a file of them.
+            judge: who judges claims: `rules`, the `model` that writes answers, or `both`.
+            mode: as for `ask`.
+            label: name of the run in reports.
+            progress: called with a stage, questions done and questions in all.
+
+        Raises:
+            SourceError: no question, a file that is not usable, or gold of another library.
+            SettingsError: a model is to judge and none is configured.
+        """
+        from .evaluation.answers import evaluate_answers
+        from .evaluation.gold import read_gold
+
+        if isinstance(questions, str | Path):
+            questions = read_gold(Path(questions))
+        return evaluate_answers(
+            self, questions, judge=judge, mode=mode, label=label, progress=progress
+        )
+
     # --- LlamaIndex -------------------------------------------------------------------------
 
     @property
@@ -823,6 +859,16 @@ class KnowledgeEngine:
     def vector_index(self) -> WindowedVectorIndex | None:
         """The LlamaIndex vector index of the first model; None where embedding is off."""
         return self._spaces[0].index if self._spaces else None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._settings
+
+    @property
+    def keyword_index(self) -> KeywordRetriever:
+        """The LlamaIndex BM25 retriever over this library."""
+        return self._keyword
 
     def as_query_engine(
         self,

@@ -1,4 +1,4 @@
-"""`loregraph eval`: how well a corpus is searched, as a table or JSON."""
+"""`loregraph eval`: retrieval over a corpus, as a table or JSON; its other commands beside it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import LibraryNotFound, SourceError
+from .evaluate_answers import answers, export_gold, import_gold, make, review
 from .session import JsonOption, ProfileOption, command_group
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ LABEL_WIDTH = 18
 
 @eval_app.callback()
 def root() -> None:
-    """Measure how well documents are found (`loregraph eval`)."""
+    """Measure retrieval and answers (`loregraph eval`)."""
 
 
 @eval_app.command()
@@ -221,3 +222,10 @@ def _label_width(reports: list[RetrievalReport]) -> int:
 def _short(label: str, width: int) -> str:
     kept = label if len(label) < width else f"…{label[-width + 2 :]}"
     return f"{kept:{width}}"
+
+
+eval_app.command("make")(make)
+eval_app.command("review")(review)
+eval_app.command("answers")(answers)
+eval_app.command("export")(export_gold)
+eval_app.command("import")(import_gold)

@@ -72,8 +72,8 @@ def read_queries(
         SourceError: no such file, a line that is none of these, an id that stands there twice, or
             no question with gold.
     """
-    found = [_query(row, where) for where, row in _rows(path)]
-    _refuse_repeats(path, [query.id for query in found])
+    found = [parse_query(row, where) for where, row in json_rows(path)]
+    refuse_repeats(path, [query.id for query in found])
     if judgements is not None:
         found = [
             replace(query, gold_ids=judgements.get(query.id, ()), gold_spans=()) for query in found
@@ -111,15 +111,16 @@ def read_corpus(path: Path) -> tuple[CorpusRow, ...]:
             title=_text(row, "title", where) if row.get("title") else "",
             text=_text(row, "text", where),
         )
-        for where, row in _rows(path)
+        for where, row in json_rows(path)
     )
     if not found:
         raise SourceError(f"no documents in the corpus: {str(path)!r}; name another file")
-    _refuse_repeats(path, [row.id for row in found])
+    refuse_repeats(path, [row.id for row in found])
     return found
 
 
-def _query(row: Mapping[str, object], where: str) -> EvaluationQuery:
+def parse_query(row: Mapping[str, object], where: str) -> EvaluationQuery:
+    """Parse one object of a questions file; `where` names its place in messages."""
     gold, spans = row.get("gold_ids", []), row.get("gold_spans", [])
     if not isinstance(gold, list) or not all(isinstance(name, (str, int)) for name in gold):
         raise SourceError(f"{where}: gold_ids must be a list of document ids, not {gold!r}")
@@ -154,8 +155,8 @@ def _text(row: Mapping[str, object], key: str, where: str) -> str:
     return value
 
 
-def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """Each line's place, for messages, and what it holds."""
+def json_rows(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield each line's place, for messages, and its object."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError as error:
@@ -179,7 +180,8 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, object]]]:
         yield where, row
 
 
-def _refuse_repeats(path: Path, ids: list[str]) -> None:
+def refuse_repeats(path: Path, ids: list[str]) -> None:
+    """Raise `SourceError` for an id that is given twice."""
     seen: set[str] = set()
     for name in ids:
         if name in seen:

@@ -75,7 +75,7 @@ from graph.extraction.llm.prompts import (
     prompt_of,
 )
 from graph.extraction.protocol import Extractor
-from graph.extraction.rule_based import LanguageExtractor
+from graph.extraction.rule_based import LanguageExtractor, find_english_model
 from graph.isolation import Fault, Isolation, product_version
 from graph.llamaindex.index import KnowledgeGraphIndex
 from graph.llamaindex.store import (
@@ -281,6 +281,7 @@ __all__ = [
     "extractions_by_text",
     "facts_generation",
     "faults",
+    "find_english_model",
     "find_entities",
     "find_json",
     "forget_faults",

@@ -40,6 +40,7 @@ NOT_RUN = {
     ("docs/content/guides/agents.md", "speaks the Model Context Protocol with its client"),
     ("docs/content/guides/deployment.md", "listens on every interface"),
     ("docs/content/guides/deployment.md", "needs a container engine"),
+    ("docs/content/guides/evaluation.md", "waits for a browser"),
     ("docs/content/guides/formats.md", "needs the internet"),
 }
 FIRST = "loregraph add data/corpus"

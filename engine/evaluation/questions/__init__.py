@@ -1,0 +1,1 @@
+"""Gold questions made by rules from the documents of a library."""

@@ -1,0 +1,153 @@
+"""Rules that make questions of sentences and of a document's structure."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.evaluation.datasets import GoldSpan
+from engine.evaluation.questions.chinese import clause_questions
+from engine.evaluation.questions.combined import PlacedFact, comparisons
+from engine.evaluation.questions.english import Clause, Fact, is_usable, parse_english
+from engine.evaluation.questions.structure import SourceDocument, structure_questions
+
+
+def asked(sentence: str) -> dict[str, tuple[str, str]]:
+    (doc,) = parse_english([sentence])
+    clause = Clause(doc, people=("Ada Brine",))
+    if not clause.is_usable:
+        return {}
+    return {one.kind: (one.text, one.value) for one in clause.questions()}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kind", "text", "value"),
+    [
+        pytest.param(
+            "Ada Brine founded Gull Quay Museum in 1901.",
+            "when",
+            "When did Ada Brine found Gull Quay Museum?",
+            "1901",
+            id="when",
+        ),
+        pytest.param(
+            "The observatory was commissioned by Isla Eck on 1 September 2014.",
+            "when",
+            "When was the observatory commissioned by Isla Eck?",
+            "1 September 2014",
+            id="passive",
+        ),
+        pytest.param(
+            "Old Bess is the tide gauge on the harbour wall of Port Ansgar.",
+            "what is",
+            "What is Old Bess?",
+            "the tide gauge on the harbour wall of Port Ansgar",
+            id="definition",
+        ),
+        pytest.param(
+            "The island burns nine million litres of diesel a year.",
+            "how many",
+            "How many litres of diesel does the island burn a year?",
+            "nine million",
+            id="how many",
+        ),
+    ],
+)
+def test_english_sentences_are_asked_for_one_part(
+    sentence: str, kind: str, text: str, value: str
+) -> None:
+    assert asked(sentence)[kind] == (text, value)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["He was born in London in 1901.", "This station was then opened in 1901.", "See Table 3."],
+)
+def test_sentences_that_lean_on_others_are_not_used(sentence: str) -> None:
+    assert not is_usable(sentence) or asked(sentence) == {}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text", "value"),
+    [
+        pytest.param(
+            "刘节于1977年7月21日因喉癌在广州病逝。",
+            "刘节在什么时候因喉癌在广州病逝？",
+            "1977年7月21日",
+            id="when",
+        ),
+        pytest.param(
+            "沈望舒出生于临澜市旧港区。", "沈望舒出生于哪里？", "临澜市旧港区", id="where"
+        ),
+        pytest.param(
+            "云南省公安厅悬红10万元人民币缉凶。",
+            "云南省公安厅悬红多少元人民币缉凶？",
+            "10万元",
+            id="how many",
+        ),
+    ],
+)
+def test_chinese_clauses_are_asked_in_place(sentence: str, text: str, value: str) -> None:
+    assert (text, value) in [(one.text, one.value) for one in clause_questions(sentence)]
+
+
+def test_a_chinese_clause_that_leans_on_another_is_not_used() -> None:
+    assert list(clause_questions("他于1977年7月21日因喉癌在广州病逝。")) == []
+
+
+TEXT = """# Nodes of the cable
+
+Owner: Gull Quay Trust
+Version: 4.2
+
+## How to reset a node
+
+Press the red button for five seconds and wait until the lamp turns green again.
+
+## Is the cable insured?
+
+The cable is insured for two million euros until 2030.
+
+## Spare parts
+
+- Fuse box
+- Pressure case
+- Cable drum
+
+## Depths
+
+| Node | Depth | Instrument |
+|---|---|---|
+| 1 | 40 m | Camera |
+| 2 | 210 m | Sensor |
+"""
+
+
+def test_structure_gives_questions_with_exact_spans() -> None:
+    document = SourceDocument(id="d", title="Nodes of the cable", text=TEXT, language="en")
+    found = {one.kind: one for one in structure_questions(document)}
+    assert set(found) == {"overview", "how to", "faq", "list", "table", "comparison", "field"}
+    for one in found.values():
+        for span in one.query.gold_spans:
+            held = TEXT[span.start : span.end]
+            assert held == held.strip()
+            if one.kind in ("table", "field", "faq"):
+                assert one.answers[0] in held
+    assert found["faq"].text == "According to “Nodes of the cable”, is the cable insured?"
+    assert found["comparison"].answers == ("node 2",)
+    assert found["list"].points == ("Fuse box", "Pressure case", "Cable drum")
+
+
+def test_two_events_with_one_verb_are_compared() -> None:
+    facts = [
+        PlacedFact(
+            fact=Fact(
+                subject=name, is_person=False, relative="was founded", lemma="found", date=date,
+                event="was founded",
+            ),
+            span=GoldSpan(document_id="d", start=n, end=n + 1),
+        )
+        for n, (name, date) in enumerate([("Gull Trust", "1901"), ("Reed Club", "May 1880")])
+    ]  # fmt: skip
+    (question,) = comparisons(facts)
+    assert question.text == "Which was founded earlier, Gull Trust or Reed Club?"
+    assert question.answers == ("Reed Club",)
