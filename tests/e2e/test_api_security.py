@@ -108,6 +108,12 @@ EVERYTHING = [
     ("GET", "/v1/models"),
     ("GET", "/v1/models/loregraph"),
     ("POST", "/v1/chat/completions"),
+    ("GET", "/v1/memory"),
+    ("DELETE", "/v1/memory"),
+    ("GET", "/v1/memory/export"),
+    ("POST", "/v1/memory/search"),
+    ("POST", "/v1/memory/messages"),
+    ("POST", "/v1/memory/sessions/x/close"),
 ]
 OPEN = {"/v1/health"}
 
