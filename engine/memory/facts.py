@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from graph.text.cjk import HAN_CHARACTER
+
 from ..storage.graph_api import sentence_spans
 from .records import Fact, FactKind
 from .transcript import parse, session_of
@@ -220,13 +222,12 @@ _ASKED = {
     ),
     "age": re.compile(r"\bhow old am i\b|\bmy age\b|我(?:今年)?(?:多大|几岁)", re.IGNORECASE),
 }
-_HAN = re.compile(r"[\u4e00-\u9fff]")
 
 
 def _names(question: str, asked: str, slot: str) -> bool:
     if slot in _ASKED:
         return _ASKED[slot].search(question) is not None
-    if _HAN.search(slot):
+    if HAN_CHARACTER.search(slot):
         return slot in question
     return f" my {' '.join(_stem(word) for word in slot.split())} " in asked
 

@@ -48,13 +48,13 @@ def in_repository() -> set[str]:
         for path in (REPOSITORY / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    profiles = {f"loregraph/engine/configs/{p.name}" for p in (REPOSITORY / "configs").iterdir()}
-    corpus = {
+    beside = {
         f"loregraph/engine/{path.relative_to(REPOSITORY).as_posix()}"
-        for path in (REPOSITORY / "data" / "corpus").rglob("*")
+        for folder in ("configs", "data/corpus")
+        for path in (REPOSITORY / folder).rglob("*")
         if path.is_file()
     }
-    return files | profiles | corpus | {"loregraph/__init__.py", "loregraph/py.typed"}
+    return files | beside | {"loregraph/__init__.py", "loregraph/py.typed"}
 
 
 def test_the_wheel_holds_both_packages_whole_and_beside_them_only_their_deprecated_names(

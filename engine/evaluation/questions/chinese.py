@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterator
 
 import rjieba
 
+from graph.text.cjk import HAN
+
 from .english import SentenceQuestion
 
 MIN_CHARACTERS, MAX_CHARACTERS = 9, 60
@@ -25,7 +27,7 @@ _DATE = re.compile(r"(?:公元前?)?\d{3,4}年(?:\d{1,2}月(?:\d{1,2}[日号])?)
 _NUMBER = r"(?:\d[\d,，.]*|[一二三四五六七八九十百千两]{1,6})[余多]?[万亿]?[余多]?"
 _MEASURED = re.compile(
     rf"(?<![第\d.年月一二三四五六七八九十百千万])(?P<n>{_NUMBER})(?P<m>余?(?:万|亿)?(?:名|艘|座(?!位)|位|部|场|所|间|本|篇|辆|台|枚|首|"
-    rf"平方公里|公里|千米|公斤|公吨|吨|米|海里|欧元|美元|英镑|元(?![阵件素组数])|人|分钟|小时|天|岁|层|种|家|次))(?![一-鿿]?[年月])"
+    rf"平方公里|公里|千米|公斤|公吨|吨|米|海里|欧元|美元|英镑|元(?![阵件素组数])|人|分钟|小时|天|岁|层|种|家|次))(?![{HAN}]?[年月])"
 )
 _PLACE = re.compile(
     r"(?P<s>[^是为\d]{2,20}?)(?P<v>位于|坐落于|坐落在|出生于|生于|毕业于|就读于|逝世于|总部设在)(?P<p>[^，。；、（]{2,16})$"

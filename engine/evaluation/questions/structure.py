@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from graph.text.cjk import has_han
+from graph.text.cjk import HAN, has_han
 
 from ...plain_text import strip_markdown, table_cells
 from ...prompts import Language
@@ -38,7 +38,8 @@ _NUMBERING = re.compile(
 )
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,2}[.)、])[ \t]+(.+)")
 _FIELD = re.compile(
-    r"(?:[-*+] )?(?:\*\*)?(?P<key>[A-Z][\w ()/-]{2,30}?|[一-鿿]{2,8})"
+    r"(?:[-*+] )?(?:\*\*)?(?P<key>[A-Z][\w ()/-]{2,30}?"
+    rf"|[{HAN}]{{2,8}})"
     r"(?:\*\*:|:\*\*|: |：)(?:\*\*)?[ \t]*(?P<value>\S.*)"
 )
 _NO_KEY = re.compile(
