@@ -64,6 +64,8 @@ def show(
     for messages in found.open.values():
         for message in messages:
             print_line(f"{message.role.capitalize()} ({message.at[:16]}): {message.text}")
+    if not (found.documents or found.open):
+        print_line(f"nothing is remembered of a session {session!r}")
 
 
 @memory_app.command()

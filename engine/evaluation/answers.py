@@ -67,9 +67,10 @@ STAGES = (
     "declined",
     "not used",
     "miscited",
+    "not declined",
     "failed",
 )
-"""Stages at which gold can be lost, in order; `failed` is an error or an answer out of place."""
+"""Stages at which gold can be lost, in order; `failed` is an error."""
 DECIDING = (
     "right",
     "context recall",
@@ -374,8 +375,10 @@ class _Evaluation:
         error: str,
     ) -> str:
         """Return the first stage at which gold was lost; empty where the answer is right."""
-        if error or not question.answerable:
-            return "" if right else "failed"
+        if error:
+            return "failed"
+        if not question.answerable:
+            return "" if right else "not declined"
         spans = _gold_items(question)
         if right:
             held = any(covers(cite, span) for cite in answer.citations for span in spans)
