@@ -50,7 +50,7 @@ from .providers.llm_clients import (
     without_reranker,
 )
 from .query import QueryPipeline, validate_effort, validate_question
-from .retrieval.retriever import LocalRetriever, check_top_k
+from .retrieval.retriever import LocalRetriever, Rescore, check_top_k
 from .storage.documents import (
     DocumentStore,
     check_library,
@@ -800,6 +800,23 @@ class KnowledgeEngine:
         if library.vector_models() - self._embedding.identities:
             engine.reembed()
         return engine
+
+    def rank(
+        self, question: str, *, top_k: int, filters: Sequence[str], rescore: Rescore
+    ) -> list[Passage]:
+        """Return passages for a question by changed scores; for memory.
+
+        Args:
+            question: what is searched for.
+            top_k: maximum passages.
+            filters: as for `ask`.
+            rescore: changes the fused scores of all passages.
+        """
+        within = document_filter(list(filters) or None)
+        with self._readings.of(None) as reading:
+            return reading.queries.retrieve(
+                question, top_k=top_k, min_relevance=0.0, within=within, rescore=rescore
+            )
 
     @property
     def graph(self) -> GraphExplorer:

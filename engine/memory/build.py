@@ -31,6 +31,8 @@ from .working import ProcessMemory, RedisMemory, WorkingMemory
 FOLDER = "memory"
 """Folder of memory in a library's."""
 CHUNK_TOKENS = 64
+_DENSE_WEIGHT = 1.5
+"""Weight of vectors beside BM25: people repeat themselves in other words."""
 _STORE_SECONDS = 5.0
 
 
@@ -70,7 +72,7 @@ def conversation_settings(settings: Settings) -> Settings:
             "vectors": VectorSettings(),
             "llm": LlmSettings(),
             "graph": GraphSettings(spacy_model=settings.graph.spacy_model, reports="extractive"),
-            "retrieve": RetrieveSettings(dictionary=settings.retrieve.dictionary),
+            "retrieve": RetrieveSettings(dictionary=settings.retrieve.dictionary, walk=False),
             "rerank": RerankSettings(),
             "check": CheckSettings(),
             "cache": CacheSettings(answers="none"),

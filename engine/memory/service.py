@@ -10,11 +10,11 @@ A backend that does not answer in time costs the question its deadline once, and
 from __future__ import annotations
 
 import logging
-import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
 
 from ..config import MemorySettings
 from ..errors import EngineError, QuestionError, UnknownName
@@ -25,6 +25,7 @@ from . import transcript
 from .deadline import Deadline, MemoryUnavailable
 from .facts import about, find_facts, sentences_in, settled
 from .long_term import LongTermMemory
+from .recall import MIN_OVERLAP, OWN, open_passages, rescored, spoken, windows
 from .records import (
     Fact,
     Memory,
@@ -41,13 +42,10 @@ from .working import WorkingMemory, trim
 _log = logging.getLogger("loregraph")
 _SHOWN_RELEVANCE = 0.05
 """Relevance from which a passage of memory stands beside an answer."""
-_CANDIDATES = 4
-"""Passages looked at for each that is returned."""
+_CANDIDATES = 60
+"""Minimum passages looked at."""
 _BOOST = 1.15
 """Factor of a passage on the question's topic."""
-_EXCHANGE_CHARACTERS = 600
-_MIN_OVERLAP = 0.3
-_OWN = re.compile(r"\b(?:my|mine|me|i|we|our)\b|我|咱", re.IGNORECASE)
 _SAID = {
     ("en", "user"): "You said on {date}: “{text}” [1]",
     ("en", "assistant"): "I answered on {date}: “{text}” [1]",
@@ -225,50 +223,73 @@ class MemoryService:
     def close_session(self, user: str, session: str = "default") -> None:
         """Compress a session: its messages become a document, a summary and facts."""
         Memory(user, session)
-        self._close(user, session, self._opened(user).get(session, {}))
+        opened = self._opened(user)
+        self._close(user, {session: opened[session]} if session in opened else {})
         self._working.clear(user, session)
 
-    def close_idle(self, user: str) -> None:
-        """Compress the sessions of a user that had no message for the idle time."""
+    def close_idle(self, user: str | None = None) -> int:
+        """Compress the sessions without a message for the idle time; return how many.
+
+        Of one user, or of all.
+        """
         before = self._stamp(-self._settings.idle_seconds)
-        for session, opened in self._opened(user).items():
-            if opened[max(opened)].at < before:
-                self._close(user, session, opened)
+        closed = 0
+        for name in self._store.users() if user is None else [user]:
+            idle = {
+                session: held
+                for session, held in self._opened(name).items()
+                if held[max(held)].at < before
+            }
+            self._close(name, idle)
+            closed += len(idle)
+        return closed
 
     def _close_full(self, user: str, session: str, opened: dict[str, OpenTurns]) -> None:
         """Compress what exceeds the message limit, and idle sessions."""
         before = self._stamp(-self._settings.idle_seconds)
+        most = self._settings.messages
+        ending: dict[str, OpenTurns] = {}
         for name, held in opened.items():
             last = held[max(held)]
-            is_full = len(held) >= self._settings.messages and last.role == "assistant"
+            is_full = len(held) >= most and last.role == "assistant"
             is_idle = name != session and last.at < before
-            if is_full or is_idle or len(held) >= 2 * self._settings.messages:
-                self._close(user, name, held)
+            if is_full or is_idle or len(held) >= 2 * most:
+                ending[name] = held
+        self._close(user, ending)
 
-    def _close(self, user: str, session: str, opened: OpenTurns) -> None:
-        """Store the document, then replace the messages by its summary and facts.
+    def _close(self, user: str, opened: Mapping[str, OpenTurns]) -> None:
+        """Store documents, then replace the messages by their summaries and facts.
 
-        Killed in between, the messages are still open; the same document is made again.
+        Killed in between, the messages are still open; the same documents are made again.
         """
+        if not opened:
+            return
         with self._closing:
             parts = {
                 transcript.document_id(user, session, next(iter(part.values()))): part
-                for part in _parts(opened, most=self._settings.messages)
+                for session, held in opened.items()
+                for part in _parts(held, most=self._settings.messages)
             }
             texts = {name: transcript.render([*part.values()]) for name, part in parts.items()}
             self._put(user, texts)
-            for name, part in parts.items():
-                said = [message.text for message in part.values() if message.role == "user"]
-                summary = SessionSummary(
-                    session=session,
-                    document_id=name,
-                    summary=summarise(said),
-                    topics=self._topics.of(texts[name]),
-                    created_at=self._stamp(),
-                )
-                held = [fact for fact in self._store.facts(user) if fact.document_id != name]
-                known = settled([*held, *find_facts(name, texts[name])])
-                self._store.finish(user, part.keys(), summary, known)
+            held = [fact for fact in self._store.facts(user) if fact.document_id not in parts]
+            found = [fact for each in texts.items() for fact in find_facts(*each)]
+            self._store.finish(
+                user,
+                [number for part in parts.values() for number in part],
+                [self._summary(name, part, texts[name]) for name, part in parts.items()],
+                settled([*held, *found]),
+            )
+
+    def _summary(self, name: str, part: OpenTurns, text: str) -> SessionSummary:
+        said = [message.text for message in part.values() if message.role == "user"]
+        return SessionSummary(
+            session=transcript.session_of(name),
+            document_id=name,
+            summary=summarise(said),
+            topics=self._topics.of(text),
+            created_at=self._stamp(),
+        )
 
     def _put(self, user: str, texts: Mapping[str, str]) -> None:
         """Store conversation documents with session, date and topics."""
@@ -289,15 +310,24 @@ class MemoryService:
     # --- recall -----------------------------------------------------------------------------------
 
     def search(
-        self, user: str, question: str, *, top_k: int | None = None, topic: str = ""
+        self,
+        user: str,
+        question: str,
+        *,
+        top_k: int | None = None,
+        topic: str = "",
+        at: str | None = None,
     ) -> list[Passage]:
         """Return what a user said that is nearest to a question, best first.
 
         `topic` confines the search to conversations of a topic bucket; without it topics only
-        boost. Passages of at most `memory.max_tokens` together, origin `memory`.
+        boost. `at` is when it is asked, ISO 8601, for "last month"; now by default. Passages of at
+        most `memory.max_tokens` together, origin `memory`.
         """
         check_memory_name("user", user)
-        return self._search(user, question, self._opened(user), top_k=top_k, topic=topic)
+        opened = self._opened(user)
+        asked = _utc(at) if at else self._stamp()
+        return self._search(user, question, opened, top_k=top_k, topic=topic, asked=asked)
 
     def _search(
         self,
@@ -307,38 +337,41 @@ class MemoryService:
         *,
         top_k: int | None = None,
         topic: str = "",
+        asked: str = "",
     ) -> list[Passage]:
         most = top_k or self._settings.top_k
-        filters = [f"topics={topic}"] if topic else []
-        found = self._long_term.search(user, question, top_k=_CANDIDATES * most, filters=filters)
-        asked = set(self._topics.of(question)) - {GENERAL}
-        if asked:
-            found = [self._boosted(passage, asked) for passage in found]
+        day = date.fromisoformat((asked or self._stamp())[:10])
+        found = self._long_term.search(
+            user,
+            question,
+            top_k=max(_CANDIDATES, 2 * most),
+            filters=[f"topics={topic}"] if topic else [],
+            rescore=partial(rescored, question=question, asked=day),
+        )
+        topics = set(self._topics.of(question)) - {GENERAL}
+        if topics:
+            found = [self._boosted(passage, topics) for passage in found]
+        texts: dict[str, str] = {}
         if not topic:
             for session, held in opened.items():
-                found += _open_passages(user, session, held, question)
+                name, text = _open_document(user, session, held)
+                texts[name] = text
+                found += open_passages(name, text, question)
+        found = spoken(found, question)
         found.sort(key=lambda each: (-each.score, each.document_id, each.start))
-        return self._fitting(user, found, most)
+
+        def text_of(name: str) -> str:
+            if name not in texts:
+                texts[name] = self._long_term.text(user, name)
+            return texts[name]
+
+        return windows(
+            found, text_of=text_of, count=self._count, most=most, room=self._settings.max_tokens
+        )
 
     def _boosted(self, passage: Passage, topics: set[str]) -> Passage:
         is_on_topic = bool(topics & set(self._topics.of(passage.text)))
         return replace(passage, score=passage.score * _BOOST) if is_on_topic else passage
-
-    def _fitting(self, user: str, passages: Sequence[Passage], most: int) -> list[Passage]:
-        """Return the first passages that fit, whole exchanges, none of which overlap."""
-        kept: list[Passage] = []
-        room = self._settings.max_tokens
-        for passage in passages:
-            if len(kept) == most:
-                break
-            if not passage.scores.get("open"):
-                text = self._long_term.text(user, passage.document_id)
-                passage = _widened(passage, text)
-            size = self._count(passage.text)
-            if size <= room and _states(passage) and not _overlaps(passage, kept):
-                kept.append(passage)
-                room -= size
-        return kept
 
     def _told(
         self, user: str, question: str, passages: Sequence[Passage]
@@ -349,7 +382,7 @@ class MemoryService:
         texts = dict(_open_document(user, *each) for each in opened.items())
         if said := [fact for each in texts.items() for fact in find_facts(*each)]:
             known = settled([*known, *said])
-        fact = about(question, known) if _OWN.search(question) else None
+        fact = about(question, known) if OWN.search(question) else None
         if fact is not None:
             return self._where(user, fact, texts, None)
         if not passages:
@@ -410,7 +443,7 @@ class MemoryService:
                         and start <= short.start < end
                     ):
                         value = 2.0
-                    if share < _MIN_OVERLAP and value < 1:
+                    if share < MIN_OVERLAP and value < 1:
                         continue
                     if line.text[end - line.start - 1 : end - line.start] in "?？":
                         continue
@@ -562,7 +595,7 @@ class MemoryService:
 
 def is_about_user(question: str) -> bool:
     """Check whether a question asks about the user or what they said."""
-    return _OWN.search(question) is not None
+    return OWN.search(question) is not None
 
 
 def _parts(opened: OpenTurns, *, most: int) -> list[OpenTurns]:
@@ -577,66 +610,10 @@ def _parts(opened: OpenTurns, *, most: int) -> list[OpenTurns]:
     return parts
 
 
-def _widened(passage: Passage, text: str) -> Passage:
-    """Return a passage with the whole exchange around it, or at least its whole lines."""
-    start = text.rfind("\n\n", 0, passage.start + 1) + 1
-    end = text.find("\n\n", passage.end)
-    end = end if end >= 0 else len(text)
-    if end - start > _EXCHANGE_CHARACTERS:
-        start = text.rfind("\n", 0, passage.start + 1) + 1
-        end = text.find("\n", passage.end - 1)
-        end = end if end >= 0 else len(text)
-    start += len(text[start:end]) - len(text[start:end].lstrip())
-    end = start + len(text[start:end].rstrip())
-    return replace(passage, text=text[start:end], start=start, end=end, origin="memory")
-
-
-def _overlaps(passage: Passage, others: Sequence[Passage]) -> bool:
-    return any(
-        passage.document_id == other.document_id
-        and passage.start < other.end
-        and other.start < passage.end
-        for other in others
-    )
-
-
-def _open_passages(user: str, session: str, opened: OpenTurns, question: str) -> list[Passage]:
-    """Return the exchanges of an open session that share words with a question."""
-    name, text = _open_document(user, session, opened)
-    asked = set(tokens(question))
-    found = []
-    for line in transcript.parse(text):
-        words = set(tokens(line.text))
-        share = len(asked & words) / len(asked) if asked else 0.0
-        if share < _MIN_OVERLAP:
-            continue
-        start = text.rfind("\n", 0, line.start) + 1
-        passage = Passage(
-            text=text[start : line.end],
-            score=share,
-            relevance=share,
-            document_id=name,
-            chunk_id=f"{name}#{line.start}",
-            title=session,
-            start=start,
-            end=line.end,
-            scores={"open": share},
-            origin="memory",
-        )
-        found.append(passage)
-    return found
-
-
 def _open_document(user: str, session: str, opened: OpenTurns) -> tuple[str, str]:
     """Return the id and text of the document that an open session will be."""
     messages = list(opened.values())
     return transcript.document_id(user, session, messages[0]), transcript.render(messages)
-
-
-def _states(passage: Passage) -> bool:
-    """Check whether a passage says anything besides questions."""
-    lines = _lines_of(passage)
-    return not lines or any(line.text.rstrip()[-1:] not in "?？" for line in lines)
 
 
 def _lines_of(passage: Passage) -> list[transcript.Line]:

@@ -75,6 +75,8 @@ facts = Table(
     Column("superseded_by", String(16)),
 )
 _TABLES = (turns, summaries, facts)
+_BATCH = 500
+"""Rows that one statement deletes."""
 _NUL = "\x00"
 _LOCK = 7_165_013
 """Number of the advisory lock under which the tables are created."""
@@ -134,17 +136,31 @@ class SessionStore:
                 found.setdefault(row.session, {})[row.id] = message
         return found
 
+    def users(self) -> list[str]:
+        """Return the users with open sessions, sorted."""
+        self.prepare()
+        with self._engine.connect() as connection:
+            return sorted(connection.execute(select(turns.c.user).distinct()).scalars())
+
     def finish(
-        self, user: str, closed: Collection[int], summary: SessionSummary, known: Sequence[Fact]
+        self,
+        user: str,
+        closed: Collection[int],
+        written: Sequence[SessionSummary],
+        known: Sequence[Fact],
     ) -> None:
-        """Replace messages by their summary, and a user's facts by `known`, in one transaction."""
+        """Replace messages by summaries, and a user's facts by `known`, in one transaction."""
         self.prepare()
         with self._engine.begin() as connection:
-            own = (summaries.c.user == user) & (summaries.c.document_id == summary.document_id)
-            connection.execute(delete(summaries).where(own))
-            values = {**asdict(summary), "topics": json.dumps(summary.topics)}
-            connection.execute(insert(summaries).values(user=user, **values))
-            connection.execute(delete(turns).where(turns.c.id.in_(list(closed))))
+            for summary in written:
+                own = (summaries.c.user == user) & (summaries.c.document_id == summary.document_id)
+                connection.execute(delete(summaries).where(own))
+                values = {**asdict(summary), "topics": json.dumps(summary.topics)}
+                connection.execute(insert(summaries).values(user=user, **values))
+            numbers = sorted(closed)
+            for first in range(0, len(numbers), _BATCH):
+                batch = numbers[first : first + _BATCH]
+                connection.execute(delete(turns).where(turns.c.id.in_(batch)))
             _write_facts(connection, user, known)
 
     # --- summaries and facts ------------------------------------------------------------------
@@ -288,8 +304,8 @@ def _write_facts(connection: Any, user: str, known: Sequence[Fact]) -> None:
     }
     wanted = {fact.id: fact for fact in known}
     changed = [key for key in held if wanted.get(key) != held[key]]
-    if changed:
-        own = (facts.c.user == user) & facts.c.id.in_(changed)
+    for first in range(0, len(changed), _BATCH):
+        own = (facts.c.user == user) & facts.c.id.in_(changed[first : first + _BATCH])
         connection.execute(delete(facts).where(own))
     come = [fact for key, fact in wanted.items() if held.get(key) != fact]
     if come:
