@@ -34,6 +34,7 @@ from .events import Event, Listener, Progress, no_progress, null_listener
 from .graph_explorer import GraphExplorer
 from .llm_components import asks_a_model
 from .memory.asking import ask_with_memory
+from .memory.build import FOLDER as MEMORY_FOLDER
 from .memory.build import build_memory, conversation_settings
 from .memory.records import Memory
 from .memory.service import MemoryService
@@ -90,7 +91,7 @@ if TYPE_CHECKING:
     from .answering.corrective import WebSearch
     from .evaluation.answers import AnswerReport, Judge
     from .evaluation.gold import GoldQuestion
-    from .memory.llamaindex import LoregraphMemory
+    from .memory.llamaindex import LoregraphMemory, LoregraphMemoryBlock
     from .storage.bm25_index import KeywordRetriever
     from .storage.schema import Filters, Namespaces
 
@@ -189,6 +190,7 @@ class KnowledgeEngine:
         self._embedding = embedding
         self._memory: MemoryService | None = None
         self._memory_lock = threading.Lock()
+        self._watches_memory = False
         self.answer_model = models.answers
         """The client of the model that writes answers; None without one."""
         self.writes_answers = models.answers is not None
@@ -631,6 +633,7 @@ class KnowledgeEngine:
                     ask=lambda asks, before, heard, recall: answer(
                         asks, turns=before, on_event=heard, recall=recall
                     ),
+                    known=lambda: self._document_frequency(namespace),
                     writes=self.writes_answers,
                     on_event=on_event,
                 )
@@ -784,8 +787,22 @@ class KnowledgeEngine:
                     self._settings.memory,
                     open_library=self._conversations,
                     count=load_tokeniser().count,
+                    client=self.answer_model,
                 )
+                if self._watches_memory:
+                    self._memory.watch_idle()
             return self._memory
+
+    def _document_frequency(self, namespace: Namespaces) -> Callable[[str], int]:
+        """Return how many passages of the namespaces hold a token."""
+        with self._readings.of(namespace) as reading:
+            return reading.parts.keyword.document_frequency()
+
+    def watch_memory(self) -> None:
+        """Close idle sessions of memory in the background from now on; servers do."""
+        self._watches_memory = True
+        if self._memory is not None or (self.path / MEMORY_FOLDER).exists():
+            self.memory.watch_idle()
 
     def _conversations(self, folder: Path) -> KnowledgeEngine:
         """Open the conversation library of a user, with this library's embedding models."""
@@ -993,6 +1010,12 @@ class KnowledgeEngine:
         from .memory.llamaindex import LoregraphMemory
 
         return LoregraphMemory(self.memory, memory)
+
+    def as_memory_block(self, memory: Memory) -> LoregraphMemoryBlock:
+        """Return the memory of a user and session as a block of LlamaIndex's `Memory`."""
+        from .memory.llamaindex import LoregraphMemoryBlock
+
+        return LoregraphMemoryBlock(self.memory, memory)
 
     def as_retriever(
         self,

@@ -40,6 +40,11 @@ from .state import (
 class Recall(Protocol):
     """Searches what the user said before; what it gives helps to understand, and is no source."""
 
+    @property
+    def preferences(self) -> Sequence[str]:
+        """Return what the user said they prefer, in their own words."""
+        ...
+
     def __call__(self, query: str) -> Sequence[Passage]:
         """Return the passages of memory nearest to a query."""
         ...
@@ -75,6 +80,7 @@ def run_agent(
     state = State(
         question=question,
         turns=turns,
+        preferences=tuple(tools.memory.preferences) if tools.memory is not None else (),
         has_memory=tools.memory is not None,
         has_web=tools.web is not None,
     )

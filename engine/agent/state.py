@@ -70,11 +70,12 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """State of one question: what was asked, found and spent."""
+    """State of one question: what was asked, found and spent, and what the user prefers."""
 
     question: str
     turns: tuple[Turn, ...] = ()
     findings: tuple[Finding, ...] = ()
+    preferences: tuple[str, ...] = ()
     has_memory: bool = False
     has_web: bool = False
     seconds: float = 0.0

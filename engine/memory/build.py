@@ -22,6 +22,8 @@ from ..config import (
     TelemetrySettings,
     VectorSettings,
 )
+from ..llm.client import LLMClient
+from .compression import compress_by_model
 from .long_term import ConversationLibrary, LongTermMemory
 from .service import MemoryService
 from .store import SessionStore, library_store, server_store
@@ -42,6 +44,7 @@ def build_memory(
     *,
     open_library: Callable[[Path], ConversationLibrary],
     count: Callable[[str], int],
+    client: LLMClient | None = None,
 ) -> MemoryService:
     """Build the memory of a library; no server is asked yet.
 
@@ -57,6 +60,7 @@ def build_memory(
         long_term=LongTermMemory(folder, open_library),
         topics=TopicBuckets.load(settings.topics),
         count=count,
+        compress=compress_by_model(client) if client is not None else None,
         backend_errors=(SQLAlchemyError,),
     )
 
