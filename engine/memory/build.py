@@ -76,7 +76,12 @@ def conversation_settings(settings: Settings) -> Settings:
             "vectors": VectorSettings(),
             "llm": LlmSettings(),
             "graph": GraphSettings(spacy_model=settings.graph.spacy_model, reports="extractive"),
-            "retrieve": RetrieveSettings(dictionary=settings.retrieve.dictionary, walk=False),
+            "retrieve": RetrieveSettings(
+                dictionary=settings.retrieve.dictionary,
+                walk=False,
+                fusion="weighted_score",
+                dense_weight=_DENSE_WEIGHT,
+            ),
             "rerank": RerankSettings(),
             "check": CheckSettings(),
             "cache": CacheSettings(answers="none"),

@@ -30,11 +30,11 @@ SEED, USERS, TURNS = 5, 20, 500
 FAST = Settings.model_validate({"embedding": {"kind": "tfidf", "multilingual": False}})
 THINGS = ["dog", "boat", "bank", "doctor", "keyword", "school", "garden", "street", "ring", "song"]
 TALK = (
-    ("Who founded Gannet Head station?", "When was she born?"),
-    ("Who keeps the tide gauge?", "Where does he live?"),
-    ("What happened in the storm of 1953?", "Who was rescued in it?"),
-    ("What is the Open Tide Board?", "Who are its members?"),
-    ("Which ship brought the instruments?", "When did it arrive?"),
+    ("Who founded the Tolland Marine Station?", "When was she born?"),
+    ("Who built the lighthouse at Gannet Head?", "When did he build it?"),
+    ("Who wrote the words of the Ballad of Jory Pell?", "What else did she do?"),
+    ("How many islanders voted against the dam in October 2022?", "And how many voted for it?"),
+    ("What is the Grey Protocol?", "When did it come to an end?"),
 )
 
 
@@ -156,7 +156,8 @@ def main(probes: int) -> None:
         KnowledgeEngine.open(Path(folder) / "library", settings=FAST) as engine,
     ):
         engine.add_text("Ada Marsh founded the station in 1901.", document_id="note")
-        print(f"{isolation(engine, probes)} of {probes:,} probes held a word of another user")
+        if probes:
+            print(f"{isolation(engine, probes)} of {probes:,} probes held a word of another user")
         for measured in (hygiene(engine), compaction(engine)):
             print(", ".join(f"{name} {value:.3g}" for name, value in measured.items()))
 
