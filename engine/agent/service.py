@@ -9,7 +9,7 @@ from ..answering.corrective import MAX_WEB_RESULTS, WebSearch, web_passages
 from ..config import AgentSettings
 from ..events import Listener, PassagesEvent, TokensEvent, null_listener, without_tokens
 from ..llm.client import LLMClient
-from ..retrieval.retriever import LocalRetriever, SearchResult
+from ..retrieval.retriever import HybridRetriever, SearchResult
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Passage, Turn
 from .model import decide_by_model
@@ -34,7 +34,7 @@ class AgentSearch:
         settings: AgentSettings,
         *,
         local: LocalAnswerer,
-        retriever: LocalRetriever,
+        retriever: HybridRetriever,
         client: LLMClient | None = None,
         web: WebSearch | None = None,
     ) -> None:

@@ -1,8 +1,7 @@
-"""BM25 over titles and bodies: a subclass of LlamaIndex's `BM25Retriever` over our own tokens.
+"""BM25 of titles and bodies over our own tokens.
 
-The stock pattern takes a whole Chinese clause for one token. This one accepts an empty library and
-gives the score arrays of both fields, which are files in `derived/`, memory-mapped. All names of an
-entity count as one term (刘备 finds 玄德). A chunk is indexed with its title and context line.
+The score arrays of both fields are files in `derived/`, memory-mapped. All names of an entity count
+as one term (刘备 finds 玄德). A chunk is indexed with its title and context line.
 """
 
 from __future__ import annotations
@@ -19,10 +18,6 @@ from typing import Any
 
 import bm25s
 import numpy as np
-from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.callbacks import CallbackManager
-from llama_index.core.schema import NodeWithScore, QueryBundle
-from llama_index.retrievers.bm25 import BM25Retriever
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
@@ -30,12 +25,12 @@ from graph.text.cjk import HAN
 
 from . import files
 from .graph_api import (
+    Chunk,
     Fault,
     QuestionNames,
     chunk_table,
     facts_generation,
     isolation,
-    node_of_chunk,
     read_chunks,
 )
 from .library import Library
@@ -118,14 +113,13 @@ class _Built:
     fields: dict[str, bm25s.BM25 | None]
 
 
-class KeywordRetriever(BM25Retriever):
+class KeywordIndex:
     """BM25 of title and text together, plus a share of title or heading alone, the higher.
 
     Args:
         library: where tokens are kept.
         tokens: text to tokens, the same for passages and questions.
         readable: text to 0–1, how much of it the embedding model can read; kept with the tokens.
-        top_k: how many nodes `retrieve` gives at most.
     """
 
     def __init__(
@@ -134,16 +128,12 @@ class KeywordRetriever(BM25Retriever):
         *,
         tokens: Tokens,
         readable: Callable[[str], float],
-        top_k: int = 10,
     ) -> None:
         self._library = library
         self._tokens = tokens
         self._readable = readable
         self._guard = threading.Lock()
         self._built: _Built | None = None
-        self.similarity_top_k = top_k
-        # The stock constructor builds its own arrays with its own tokeniser: passed over.
-        BaseRetriever.__init__(self, callback_manager=CallbackManager([]))
 
     def index_nodes(self, texts: Sequence[tuple[str, str, str, str]]) -> dict[str, Fault]:
         """Store the tokens of `(chunk id, title, heading, body)`.
@@ -225,18 +215,16 @@ class KeywordRetriever(BM25Retriever):
         """Delete the kept arrays: they hold words of texts that may have been removed."""
         files.delete_artifacts(self._library.path / "derived", KIND)
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+    def scored_chunks(self, question: str, *, top_k: int) -> list[tuple[Chunk, float]]:
+        """Return the best chunks by these words alone, with their scores."""
         with self._library.read() as connection:  # one picture for all steps
-            found = self.field_scores(query_bundle.query_str)
+            found = self.field_scores(question)
             total = found["body"] + TITLE_WEIGHT * found["title"]
-            order = np.lexsort((np.arange(total.size), -total))[: self.similarity_top_k]
+            order = np.lexsort((np.arange(total.size), -total))[:top_k]
             ids = self.chunk_ids
             best = [(ids[row], float(total[row])) for row in order if total[row] > 0]
             held = read_chunks(connection, [chunk_id for chunk_id, _ in best])
-        return [
-            NodeWithScore(node=node_of_chunk(held[chunk_id]), score=score)
-            for chunk_id, score in best
-        ]
+        return [(held[chunk_id], score) for chunk_id, score in best]
 
     def _current(self) -> _Built:
         # First a connection, then the guard, as where a reader is inside a view already.

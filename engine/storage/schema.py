@@ -251,22 +251,28 @@ def document_filter(filters: Filters, *, namespace: Namespaces = None) -> Docume
         QuestionError: a text that is no condition, an operator that is not offered, or what is no
             date where `date` is compared with it.
     """
-    from llama_index.core.vector_stores.types import MetadataFilters
-
-    if filters is not None and not isinstance(filters, MetadataFilters):
-        if isinstance(filters, Mapping):
-            parts = [_equal(key, value) for key, value in sorted(filters.items())]
-        else:
-            texts = _texts("filters", filters)
-            parts = [parse_condition(sanitise_text(text)) for text in sorted(texts)]
-        filters = MetadataFilters(filters=list(parts)) if parts else None
-    if filters is None and namespace is None:
+    is_empty = isinstance(filters, Mapping | list | tuple) and not filters
+    judged = None if filters is None or is_empty else _metadata_filters(filters)
+    if judged is None and namespace is None:
         return None
-    if filters is not None:
-        _check_dates(filters)
+    if judged is not None:
+        _check_dates(judged)
     within = frozenset(_texts("namespace", () if namespace is None else namespace))
     spaces = None if namespace is None else within
-    return DocumentFilter(key=_key(spaces, filters), namespaces=spaces, filters=filters)
+    return DocumentFilter(key=_key(spaces, judged), namespaces=spaces, filters=judged)
+
+
+def _metadata_filters(filters: Filters) -> MetadataFilters | None:
+    from llama_index.core.vector_stores.types import MetadataFilters
+
+    if isinstance(filters, MetadataFilters):
+        return filters
+    if isinstance(filters, Mapping):
+        parts = [_equal(key, value) for key, value in sorted(filters.items())]
+    else:
+        texts = _texts("filters", filters)
+        parts = [parse_condition(sanitise_text(text)) for text in sorted(texts)]
+    return MetadataFilters(filters=list(parts)) if parts else None
 
 
 def _texts(name: str, given: object) -> list[str]:

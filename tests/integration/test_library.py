@@ -17,7 +17,7 @@ from sqlalchemy import select, text
 from engine import KnowledgeEngine
 from engine.errors import LibraryBusy, LibraryUnusable
 from engine.storage import files as derived
-from engine.storage.bm25_index import KeywordRetriever
+from engine.storage.bm25_index import KeywordIndex
 from engine.storage.graph_api import Chunk, put_chunks
 from engine.storage.library import Library, WindowVector, unit_length
 from engine.storage.schema import documents
@@ -153,7 +153,7 @@ def test_threads_retrieve_while_another_adds(engine: KnowledgeEngine) -> None:
                 assert found
                 for p in (p for p in found if p.document_id != "note-1"):  # that one changes
                     assert engine.document_text(p.document_id)[p.start : p.end] == p.text
-                assert [n.score for n in engine._keyword.retrieve("Lamp")]
+                assert [n.score for n in engine.keyword_index.retrieve("Lamp")]
                 answered[number] += 1
         except BaseException as error:  # noqa: BLE001 - handed to the test's own thread
             errors.append(error)
@@ -223,10 +223,8 @@ def kept(engine: KnowledgeEngine) -> list[Path]:
 
 def ranked(engine: KnowledgeEngine) -> list[tuple[str, float | None]]:
     """By a retriever that has nothing in memory yet."""
-    keyword = KeywordRetriever(
-        engine._library, tokens=engine._keyword._tokens, readable=lambda _: 1.0
-    )
-    return [(node.node_id, node.score) for node in keyword.retrieve("word3 Lamp")]
+    keyword = KeywordIndex(engine._library, tokens=engine._keyword._tokens, readable=lambda _: 1.0)
+    return [(each.id, score) for each, score in keyword.scored_chunks("word3 Lamp", top_k=10)]
 
 
 def _remove(folder: Path) -> None:
