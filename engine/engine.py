@@ -80,6 +80,8 @@ if TYPE_CHECKING:
     from llama_index.core.schema import Document
     from llama_index.core.tools import FunctionTool, QueryEngineTool
 
+    from .agent.runner import Decide
+    from .agent.workflow import AgentWorkflow
     from .answering.corrective import WebSearch
     from .entities import EntityEditor
     from .evaluation.answers import AnswerReport, Judge
@@ -1058,6 +1060,37 @@ class KnowledgeEngine:
         return llama_tools(
             self, read_only=read_only, namespace=namespace, folders=folders, user=user
         )
+
+    def as_workflow(
+        self,
+        *,
+        decide: Decide | None = None,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> AgentWorkflow:
+        """Return agentic search as a LlamaIndex workflow: `await workflow.run(question=…)`.
+
+        Args:
+            decide: state to the next action; None decides as `mode="agent"` does.
+            filters: which documents may be seen (see `ask`).
+            namespace: only documents of this one, or of these; None means all.
+        """
+        from .agent.runner import AgentTools
+        from .agent.workflow import AgentWorkflow
+
+        within = document_filter(filters, namespace=namespace)
+
+        def answer(question: str, found: Sequence[Passage] | None) -> Answer:
+            with self._readings.of(namespace) as reading:
+                return reading.parts.agent.tools(within=within).answer(question, found)
+
+        def search(question: str) -> Sequence[Passage]:
+            with self._readings.of(namespace) as reading:
+                return reading.parts.agent.tools(within=within).search(question)
+
+        agent = self._whole.parts.agent
+        tools = AgentTools(answer=answer, search=search, reads=agent.tools().reads)
+        return AgentWorkflow(tools, decide=decide or agent.decider(), limits=agent.limits)
 
     def as_tool(self) -> QueryEngineTool:
         """Return the router as one LlamaIndex tool; see `tools` for all of them."""
