@@ -185,7 +185,7 @@ def _show_comparison(comparison: Mapping[str, Any]) -> None:
         typer.echo(f"{one['measure']:28}{one['difference']:+8.3f}{interval:>18}{note}")
     first = next(iter(comparison["differences"]), None)
     for one in comparison["differences"]:
-        first = one if one["measure"] == "right" else first
+        first = one if one["measure"] == "answer score" else first
     if first is not None:
         typer.echo(
             f"with {first['n']} questions a difference of ±{first['detectable']:.3f} of "
