@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from graph.text.cjk import has_han
 
-from ...errors import SourceError
+from ...errors import SettingsError, SourceError
 from ...plain_text import strip_markdown
 from ...prompts import Language, detect_language, is_injection
 from ...storage.graph_api import sentence_spans
@@ -38,6 +38,7 @@ from .combined import (
     unanswerables,
 )
 from .entries import entry_questions, makers
+from .reword import reword
 from .structure import (
     MAX_TITLE_CHARACTERS,
     SourceDocument,
@@ -85,14 +86,21 @@ def make_gold(
     *,
     size: int = 80,
     seed: int = 20240601,
+    reworded: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> GoldSet:
-    """Make at most `size` gold questions from a library's documents, without a model.
+    """Make at most `size` gold questions from a library's documents, by rules.
+
+    With `reworded` the model that writes answers rewords them (see `reword`).
 
     Raises:
+        SettingsError: a model is to reword and none is configured.
         SourceError: the library holds no text that a question could be made of.
     """
     tell = progress or (lambda _stage, _done, _total: None)
+    model = engine.answer_model if reworded else None
+    if reworded and model is None:
+        raise SettingsError("--reword needs a language model: configure `llm` in the profile")
     documents = _documents(engine, seed)
     tell("read", len(documents), len(documents))
     notes = []
@@ -114,6 +122,11 @@ def make_gold(
     with_spans = sum(bool(one.query.gold_spans) for one in questions)
     if count > EASY_SHARE * with_spans:
         notes.append(f"BM25 finds {count} of {with_spans} first: the library is small")
+    if model is not None:
+        rewording = reword(model, questions, text_of=engine.document_text, progress=tell)
+        questions = list(rewording.questions)
+        notes.append(f"{rewording.reworded} of {len(questions)} reworded by a model")
+        notes += [f"  {count} not: {why}" for why, count in rewording.refused]
     numbered = (
         replace(one, query=replace(one.query, id=f"q{number:03}"))
         for number, one in enumerate(questions, start=1)
