@@ -8,15 +8,21 @@ names change. Relations group statements by their entities and sum the weights o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from .isolation import Isolation
 from .model import OCCURS_WITH, SPEAKS_OF_A_NAME, Evidence, Relation, content_id
-from .storage.database import Difference, write_difference, write_difference_at
-from .storage.facts import LINK, faulty_chunks, forget_faults, in_batches, put_faults
+from .storage.database import (
+    Difference,
+    entities_of_keys,
+    keys_of_entities,
+    write_difference,
+    write_difference_at,
+)
+from .storage.facts import LINK, faulty_chunks, forget_faults, in_batches, put_faults, rows_in
 from .storage.schema import chunks, links, names, relations, statements
 from .text.names import NameMatcher, introduced_names
 
@@ -24,17 +30,20 @@ Progress = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""
 
 
-def mark_unlinked(connection: Connection, now: set[tuple[str, str]]) -> None:
+Named = tuple[str, str]
+"""A name's key and its kind."""
+
+
+def mark_unlinked(connection: Connection, *, gone: set[Named], come: set[Named]) -> None:
     """Chunks in which a name that came or went may occur are matched again; no others.
 
     What a chunk's longest matches are depends only on the names that occur in it.
     """
-    before = set(map(tuple, connection.execute(select(names.c.key, names.c.kind)).all()))
-    changed = sorted((key, kind) for key, kind in now ^ before if kind != "concept")
-    if len(changed) * 5 > len(now):
-        connection.execute(update(chunks).values(linked=False))
-        return
+    changed = sorted((key, kind) for key, kind in gone ^ come if kind != "concept")
     if not changed:
+        return
+    if len(changed) * 5 > connection.execute(select(func.count()).select_from(names)).scalar_one():
+        connection.execute(update(chunks).values(linked=False))
         return
     matcher = _matcher(changed)
     faulty = faulty_chunks(connection, stage=LINK)
@@ -100,19 +109,12 @@ TYPED_WEIGHT = 2.0
 INFERRED_SHARE = 0.5
 """Factor for relations without a sentence naming both ends."""
 
-FEW_KEYS = 400
-"""Maximum names selected by the database; more are filtered in memory."""
-
 Ends = tuple[str, str, str]
 Place = tuple[str, int, int]
 
 
 def stated_relations(
-    connection: Connection,
-    entity_of: Mapping[str, str],
-    *,
-    said: Mapping[str, str],
-    only: Collection[str] | None = None,
+    connection: Connection, *, said: Mapping[str, str], only: Collection[str] | None = None
 ) -> list[Relation]:
     """Group statements by their entities with all evidences; sorted by id.
 
@@ -120,9 +122,9 @@ def stated_relations(
     of a relation, by its id.
     """
     places: dict[Ends, dict[Place, float]] = defaultdict(dict)
-    for chunk_id, start, end, subject, predicate, target, weight in _statements(
-        connection, entity_of, only
-    ):
+    rows, entity_of = _statements(connection, only)
+    for chunk_id, start, end, subject, predicate, target, strength, inferred in rows:
+        weight = evidence_weight(predicate, strength, inferred)
         ends = relation_ends(entity_of.get(subject), predicate, entity_of.get(target))
         if ends is None or (only is not None and ends[0] not in only and ends[2] not in only):
             continue
@@ -133,9 +135,9 @@ def stated_relations(
 
 
 def _statements(
-    connection: Connection, entity_of: Mapping[str, str], only: Collection[str] | None
-) -> Iterator[tuple[str, int, int, str, str, str, float]]:
-    """Place, name, predicate, name, and weight; more than is asked for may be given."""
+    connection: Connection, only: Collection[str] | None
+) -> tuple[Iterable[Row[Any]], Mapping[str, str]]:
+    """Return statements, those with an end among the entities `only`, and their names' entities."""
     table = statements.c
     query = select(
         table.chunk_id,
@@ -147,15 +149,13 @@ def _statements(
         table.strength,
         table.inferred,
     ).where(table.predicate.not_in(SPEAKS_OF_A_NAME))
-    if only is not None:
-        keys = sorted(key for key, entity_id in entity_of.items() if entity_id in only)
-        if len(keys) <= FEW_KEYS:
-            query = query.where(or_(table.subject.in_(keys), table.object.in_(keys)))
-    for part in connection.execute(query).partitions(10_000):
-        for *stated, predicate, target, strength, inferred in part:
-            chunk_id, start, end, subject = stated
-            weight = evidence_weight(predicate, strength, inferred)
-            yield chunk_id, start, end, subject, predicate, target, weight
+    if only is None:
+        return connection.execute(query), entities_of_keys(connection)
+    keys = keys_of_entities(connection, only)
+    sides = (rows_in(connection, query, side, keys) for side in (table.subject, table.object))
+    rows = [row for side in sides for row in side]
+    ends = {key for row in rows for key in (row.subject, row.object)} - keys.keys()
+    return rows, keys | entities_of_keys(connection, ends)
 
 
 def relation_ends(source: str | None, predicate: str, target: str | None) -> Ends | None:

@@ -34,7 +34,7 @@ from .graph_api import metadata
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-SCHEMA = 8
+SCHEMA = 9
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
@@ -76,6 +76,13 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX vectors_by_input ON vectors (input_sha, model)",
     ),
     7: ("ALTER TABLE keywords ADD COLUMN heading TEXT NOT NULL DEFAULT ''",),
+    8: (  # names whose facts changed are looked up
+        "CREATE INDEX IF NOT EXISTS ix_chunks_title_key ON chunks (title_key)",
+        "CREATE INDEX IF NOT EXISTS statements_by_subject ON statements (subject, predicate)",
+        "CREATE INDEX IF NOT EXISTS statements_by_object ON statements (object, predicate)",
+        "CREATE INDEX IF NOT EXISTS described_statements ON statements (predicate) "
+        "WHERE description != ''",
+    ),
 }
 
 

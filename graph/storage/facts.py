@@ -32,6 +32,7 @@ from ..isolation import product_version
 from ..model import Chunk, Claim, Description, Extraction, Judgement, Mention, Statement
 from ..text.names import is_generic, name_key
 from .schema import (
+    changes,
     chunks,
     claims,
     communities,
@@ -152,6 +153,7 @@ def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
         return
     delete_chunks(connection, fresh.keys() & held.keys())
     connection.execute(insert(chunks), [_chunk_row(fresh[key]) for key in sorted(fresh)])
+    note_changes(connection, "document", (chunk.document_id for chunk in fresh.values()))
     _mark_dirty(connection, {title_key(chunk.title) for chunk in fresh.values()})
 
 
@@ -268,9 +270,11 @@ def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
     keys: set[str] = set()
     count = 0
     for batch in in_batches(chunk_ids):
-        query = select(chunks.c.title_key).where(chunks.c.id.in_(batch))
-        titles = connection.execute(query).scalars().all()
-        count += len(titles)
+        query = select(chunks.c.title_key, chunks.c.document_id).where(chunks.c.id.in_(batch))
+        rows = connection.execute(query).all()
+        titles = {row.title_key for row in rows}
+        note_changes(connection, "document", (row.document_id for row in rows))
+        count += len(rows)
         linked = select(links.c.key).where(links.c.chunk_id.in_(batch)).distinct()
         keys |= {*titles, *connection.execute(linked).scalars()}
         keys |= _keys_read_from(connection, batch)
@@ -392,7 +396,9 @@ def _mark_dirty(connection: Connection, keys: set[str]) -> None:
     """Mark all that rests on these names, and raise the generation."""
     touched: set[str] = set()
     # Before the first derivation nothing rests on anything: a new library is filled faster.
-    for batch in in_batches(keys if derived_generation(connection) >= 0 else ()):
+    keys = keys if derived_generation(connection) >= 0 else set()
+    note_changes(connection, "name", keys)
+    for batch in in_batches(keys):
         query = select(names.c.entity_id).where(names.c.key.in_(batch)).distinct()
         touched.update(connection.execute(query).scalars())
         connection.execute(update(names).where(names.c.key.in_(batch)).values(dirty=True))
@@ -406,6 +412,28 @@ def _mark_dirty(connection: Connection, keys: set[str]) -> None:
             update(reports).where(reports.c.community_id.in_(inside)).values(dirty=True)
         )
     raise_generation(connection)
+
+
+def note_changes(connection: Connection, kind: str, keys: Iterable[str]) -> None:
+    """Note names or documents for the next derivation, which looks at these alone."""
+    table = changes.c
+    for batch in in_batches(keys):
+        noted = select(table.key).where(table.kind == kind, table.key.in_(batch))
+        fresh = {*batch} - {*connection.execute(noted).scalars()}
+        if fresh:
+            rows = [{"kind": kind, "key": key} for key in sorted(fresh)]
+            connection.execute(insert(changes), rows)
+
+
+def noted_changes(connection: Connection, kind: str) -> set[str]:
+    """Return the names or documents that were noted."""
+    query = select(changes.c.key).where(changes.c.kind == kind)
+    return set(connection.execute(query).scalars())
+
+
+def forget_changes(connection: Connection, kind: str) -> None:
+    """Forget what was noted: it has been derived from."""
+    connection.execute(delete(changes).where(changes.c.kind == kind))
 
 
 EXTRACT, LINK, DERIVE = "extract", "link", "derive"
@@ -463,13 +491,13 @@ def delete_judgement(connection: Connection, first_key: str, second_key: str) ->
     connection.execute(delete(judgements).where(pair))
 
 
-def forget_judgements(connection: Connection, known_keys: Collection[str]) -> int:
+def forget_judgements(connection: Connection) -> int:
     """Delete verdicts whose names no longer exist; return their number."""
-    gone = [
-        value
-        for value in read_judgements(connection)
-        if value.first_key not in known_keys or value.second_key not in known_keys
-    ]
+    judged = read_judgements(connection)
+    query = select(names.c.key)
+    keys = {key for value in judged for key in (value.first_key, value.second_key)}
+    known = {row.key for row in rows_in(connection, query, names.c.key, keys)}
+    gone = [value for value in judged if not {value.first_key, value.second_key} <= known]
     for value in gone:
         delete_judgement(connection, value.first_key, value.second_key)
     return len(gone)
