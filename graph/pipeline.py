@@ -70,6 +70,7 @@ from .storage.schema import (
     entities,
     members,
     mentions,
+    name_starts,
     names,
     relations,
     reports,
@@ -77,7 +78,7 @@ from .storage.schema import (
     written_reports,
 )
 
-_DERIVED = (members, reports, communities, relations, names, entities)
+_DERIVED = (members, reports, communities, relations, name_starts, names, entities)
 
 LAYOUTS = "layouts"
 """Key of the state table: the version of what is made of documents and their chunks."""

@@ -82,6 +82,7 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX IF NOT EXISTS statements_by_object ON statements (object, predicate)",
         "CREATE INDEX IF NOT EXISTS described_statements ON statements (predicate) "
         "WHERE description != ''",
+        "CREATE INDEX IF NOT EXISTS unlinked_chunks ON chunks (id) WHERE NOT linked",
     ),
 }
 

@@ -22,6 +22,7 @@ from ..isolation import product_version
 from ..model import Entity, Merge
 from ..storage.facts import (
     forget_changes,
+    hashed,
     noted_changes,
     read_judgements,
     read_state,
@@ -33,7 +34,6 @@ from .kept_names import (
     KeptName,
     KeptNames,
     Proposals,
-    block_id,
     links_of_stage,
     read_proposals,
     write_proposals,
@@ -159,7 +159,7 @@ def _with_reads(kept: KeptName, reads: Iterable[str] | None) -> KeptName:
         is_turned=kept.is_turned,
         is_person=kept.is_person,
         blocks=kept.blocks,
-        reads=frozenset(map(block_id, reads or ())),
+        reads=frozenset(map(hashed, reads or ())),
     )
 
 
@@ -251,7 +251,7 @@ class _Changes:
     def _readers(self, keys: Collection[str], more: Iterable[int]) -> set[str]:
         """Return the names for which rules read one of these names, as it was or is."""
         self._kept.load(keys)
-        blocks = {block_id(IDENTITY + key) for key in keys} | {*more}
+        blocks = {hashed(IDENTITY + key) for key in keys} | {*more}
         for key in keys:
             blocks.update(self._kept[key].held())
             if key in self._old:
@@ -267,7 +267,7 @@ class _Changes:
                 profile = kept.profile if kept else None
                 if profile is not None and is_common_ground(profile):
                     blocks.update(DOCUMENT + one for one in profile.name.documents)
-        return {block_id(block) for block in blocks}
+        return {hashed(block) for block in blocks}
 
     def _told_by_titles(self, changed: set[str]) -> set[str]:
         """Return the names in documents that one of the changed ones is or was a title of."""
@@ -285,7 +285,7 @@ class _Changes:
 
     def _compact_links(self) -> dict[str, set[Link]]:
         """Return the links of the stages that are run whole, over the few names they rest on."""
-        keys = self._kept.keys_in((block_id(BILINGUAL),), MEMBER)
+        keys = self._kept.keys_in((hashed(BILINGUAL),), MEMBER)
         judged = {key for one in self._judgements for key in (one.first_key, one.second_key)}
         self._kept.load(keys | judged)
         profiles = {key: p for key in sorted(keys) if (p := self._kept.profile(key))}

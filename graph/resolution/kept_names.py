@@ -12,7 +12,6 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -26,13 +25,6 @@ from .rules import MEMBER, READER, Link, Profile, name_profile
 
 T = TypeVar("T")
 _BATCH = 500
-
-
-def block_id(text: str) -> int:
-    """Return the id of a block: 61 bits of a hash of its text."""
-    return (
-        int.from_bytes(blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).digest()) >> 3
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

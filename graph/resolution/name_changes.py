@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection
 
+from ..storage.facts import hashed
 from ..text.cjk import has_han
 from .entity_types import (
     SettledAlone,
@@ -21,7 +22,7 @@ from .entity_types import (
     settle_alone,
     settle_by_parts,
 )
-from .kept_names import KeptName, KeptNames, block_id
+from .kept_names import KeptName, KeptNames
 from .name_facts import Alias, NameFacts, Scope, names_of, read_name_facts, read_stated_aliases
 from .name_forms import (
     Words,
@@ -103,14 +104,14 @@ class _Change:
 
     def _around(self, keys: set[str]) -> set[str]:
         """Return the longer names that speak for the types of these."""
-        blocks = {block_id(f"inside {key}") for key in keys}
+        blocks = {hashed(f"inside {key}") for key in keys}
         return self.kept.keys_in(blocks, MEMBER)
 
     def _words_before(self, key: str) -> set[str]:
         """Return the words of persons' names that a key showed when it was kept."""
         ends = {*key.split()[:1], *key.split()[-1:]}
         blocks = self.kept[key].blocks
-        return {word for word in ends if block_id(f"person word {word}") in blocks}
+        return {word for word in ends if hashed(f"person word {word}") in blocks}
 
     def _words_of_persons(self, keys: set[str], words: Mapping[str, set[str]]) -> set[str]:
         """Return those of the keys, and of their singulars, that persons' full names show."""
@@ -123,7 +124,7 @@ class _Change:
         """Return the blocks that have members besides these keys."""
         if self.whole:
             return set()
-        ids = {block_id(block): block for block in blocks}
+        ids = {hashed(block): block for block in blocks}
         left = self.kept.counts_in(ids)
         for key in keys:
             left.subtract(block for block in self.kept[key].held() if block in ids)
@@ -133,7 +134,7 @@ class _Change:
         """Return the members of a block besides the names to be kept anew."""
         if self.whole:
             return set()
-        return self.kept.keys_in((block_id(block),), MEMBER) - self._base.keys()
+        return self.kept.keys_in((hashed(block),), MEMBER) - self._base.keys()
 
     # --- persons ----------------------------------------------------------------------------------
 
@@ -196,7 +197,7 @@ class _Change:
 
     def _take_in(self, blocks: Iterable[str]) -> None:
         """Take in the readers of blocks as they are kept."""
-        more = self.kept.keys_in(map(block_id, blocks), READER) - self._base.keys()
+        more = self.kept.keys_in(map(hashed, blocks), READER) - self._base.keys()
         self.kept.load(more)
         for key in sorted(more):
             held = self.kept[key]
@@ -209,7 +210,7 @@ class _Change:
         inside = {f"inside {name}" for name in names_inside(key)}
         words = {f"person word {word}" for word in self._words_before(key)}
         held = self.kept[key].blocks
-        return {(block, MEMBER) for block in inside | words if block_id(block) in held}
+        return {(block, MEMBER) for block in inside | words if hashed(block) in held}
 
     def _showing(self) -> Iterator[tuple[Words, str]]:
         """Yield the words that names show to be a person's, with the key that does."""
@@ -265,7 +266,7 @@ class _Change:
                     blocks[block] = blocks.get(block, 0) | part
             ids: dict[int, int] = {}
             for block, part in blocks.items():
-                ids[block_id(block)] = ids.get(block_id(block), 0) | part
+                ids[hashed(block)] = ids.get(hashed(block), 0) | part
             found[key] = KeptName(base=base, is_turned=turned, is_person=person, blocks=ids)
         return found
 

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Select,
     Table,
     and_,
+    bindparam,
     delete,
     insert,
     or_,
@@ -30,9 +31,10 @@ from sqlalchemy import (
 
 from ..isolation import product_version
 from ..model import Chunk, Claim, Description, Extraction, Judgement, Mention, Statement
-from ..text.names import is_generic, name_key
+from ..text.names import is_generic, name_key, words_of_text
 from .schema import (
     changes,
+    chunk_words,
     chunks,
     claims,
     communities,
@@ -59,6 +61,12 @@ T = TypeVar("T")
 def text_sha(text: str) -> str:
     """Return the content hash that identifies an extraction's text."""
     return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()
+
+
+def hashed(text: str) -> int:
+    """Return 61 bits of a text's hash, by which tables find it."""
+    digest = hashlib.blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) >> 3
 
 
 def in_batches(values: Iterable[str]) -> Iterator[list[str]]:
@@ -143,6 +151,8 @@ def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
 
     Of two values with one id the last counts.
     """
+    if connection.execute(select(chunks.c.id).limit(1)).first() is None:
+        write_state(connection, WORDS, _WORDS_VERSION)
     wanted = {chunk.id: chunk for chunk in values}
     held = {
         row.id: chunk_of_row(row)
@@ -154,6 +164,7 @@ def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
     delete_chunks(connection, fresh.keys() & held.keys())
     connection.execute(insert(chunks), [_chunk_row(fresh[key]) for key in sorted(fresh)])
     note_changes(connection, "document", (chunk.document_id for chunk in fresh.values()))
+    put_words(connection, {chunk.id: chunk.text for chunk in fresh.values()})
     _mark_dirty(connection, {title_key(chunk.title) for chunk in fresh.values()})
 
 
@@ -274,6 +285,7 @@ def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
         rows = connection.execute(query).all()
         titles = {row.title_key for row in rows}
         note_changes(connection, "document", (row.document_id for row in rows))
+        _delete_words(connection, batch)
         count += len(rows)
         linked = select(links.c.key).where(links.c.chunk_id.in_(batch)).distinct()
         keys |= {*titles, *connection.execute(linked).scalars()}
@@ -284,6 +296,46 @@ def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
     if count:
         _mark_dirty(connection, keys)
     return count
+
+
+WORDS = "words"
+"""Key of the state table: the version in which the words of all chunks are stored."""
+
+_WORDS_VERSION = "1"
+
+
+def put_words(connection: Connection, texts: Mapping[str, str]) -> None:
+    """Store the words of chunks, by which names that come are looked for in them."""
+    rows = [
+        {"word": hashed(word), "chunk_id": chunk_id}
+        for chunk_id in sorted(texts)
+        for word in sorted(words_of_text(texts[chunk_id]))
+    ]
+    if rows:
+        connection.execute(insert(chunk_words), rows)
+
+
+def _delete_words(connection: Connection, chunk_ids: Sequence[str]) -> None:
+    texts = select(chunks.c.id, chunks.c.text).where(chunks.c.id.in_(chunk_ids))
+    gone = [
+        {"at_word": hashed(word), "at_chunk": row.id}
+        for row in connection.execute(texts)
+        for word in sorted(words_of_text(row.text))
+    ]
+    table = chunk_words.c
+    place = (table.word == bindparam("at_word"), table.chunk_id == bindparam("at_chunk"))
+    if gone:
+        connection.execute(delete(chunk_words).where(*place), gone)
+
+
+def complete_words(connection: Connection) -> None:
+    """Store the words of all chunks, where another version or none stored them."""
+    if read_state(connection, WORDS) == _WORDS_VERSION:
+        return
+    connection.execute(delete(chunk_words))
+    found = select(chunks.c.id, chunks.c.text).order_by(chunks.c.id)
+    put_words(connection, dict(map(tuple, connection.execute(found))))
+    write_state(connection, WORDS, _WORDS_VERSION)
 
 
 def forget_titles(connection: Connection, keys: Iterable[str]) -> None:

@@ -55,6 +55,7 @@ chunks = Table(
     Column("read_end", Integer),
     Column("extractor", Text),  # who extracted; null: pending
     Column("linked", Boolean, nullable=False, default=False),  # matched with the current names
+    Index("unlinked_chunks", "id", sqlite_where=text("NOT linked")),
 )
 
 _CHUNK = "chunks.id"
@@ -172,6 +173,24 @@ proposed_links = Table(
     Index("proposed_links_by_key", "key"),
 )
 """Links that rules propose between names; clusters say which are carried out."""
+
+chunk_words = Table(
+    "chunk_words",
+    metadata,
+    Column("word", BigInteger, primary_key=True, autoincrement=False),  # hashed
+    Column("chunk_id", String, primary_key=True),
+    sqlite_with_rowid=False,
+)
+"""Chunks by the words of their texts: where a name that comes may occur."""
+
+name_starts = Table(
+    "name_starts",
+    metadata,
+    Column("start", BigInteger, primary_key=True, autoincrement=False),  # hashed
+    Column("key", Text, primary_key=True),
+    sqlite_with_rowid=False,
+)
+"""Names by their first words: which of them may occur in a chunk."""
 
 entities = Table(
     "entities",
