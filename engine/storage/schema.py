@@ -77,7 +77,15 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX vectors_by_input ON vectors (input_sha, model)",
     ),
     7: ("ALTER TABLE keywords ADD COLUMN heading TEXT NOT NULL DEFAULT ''",),
-    8: ("ALTER TABLE keywords ADD COLUMN stamp VARCHAR NOT NULL DEFAULT ''",),
+    8: (  # changed keywords are noticed; names whose facts changed are looked up
+        "ALTER TABLE keywords ADD COLUMN stamp VARCHAR NOT NULL DEFAULT ''",
+        "CREATE INDEX IF NOT EXISTS ix_chunks_title_key ON chunks (title_key)",
+        "CREATE INDEX IF NOT EXISTS statements_by_subject ON statements (subject, predicate)",
+        "CREATE INDEX IF NOT EXISTS statements_by_object ON statements (object, predicate)",
+        "CREATE INDEX IF NOT EXISTS described_statements ON statements (predicate) "
+        "WHERE description != ''",
+        "CREATE INDEX IF NOT EXISTS unlinked_chunks ON chunks (id) WHERE NOT linked",
+    ),
 }
 
 
