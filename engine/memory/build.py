@@ -25,13 +25,12 @@ from ..config import (
 from ..llm.client import LLMClient
 from .compression import compress_by_model
 from .long_term import ConversationLibrary, LongTermMemory
+from .records import FOLDER
 from .service import MemoryService
 from .store import SessionStore, library_store, server_store
 from .topics import TopicBuckets
 from .working import ProcessMemory, RedisMemory, WorkingMemory
 
-FOLDER = "memory"
-"""Folder of memory in a library's."""
 CHUNK_TOKENS = 64
 _DENSE_WEIGHT = 1.5
 """Weight of vectors beside BM25: people repeat themselves in other words."""

@@ -13,6 +13,8 @@ Role = Literal["user", "assistant"]
 FactKind = Literal["preference", "knowledge", "feedback", "event"]
 NAMESPACE = "memory"
 """First part of every id of a conversation document; no namespace of documents can hold it."""
+FOLDER = "memory"
+"""Folder of memory in a library's."""
 MAX_MESSAGE_CHARACTERS = 40_000
 """Maximum characters of a stored message; the rest is cut."""
 MAX_NAME_CHARACTERS = 80
