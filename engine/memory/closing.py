@@ -18,6 +18,8 @@ from .topics import TopicBuckets, summarise
 
 _log = logging.getLogger("loregraph")
 _LONGEST_PAUSE_SECONDS = 60.0
+_LONGEST_END_SECONDS = 10.0
+"""Longest wait for a session that is being closed; it is found open again if that was too short."""
 
 
 class SessionCloser:
@@ -182,7 +184,7 @@ class IdleWatch:
         with self._lock:
             thread = self._thread
         if thread is not None:
-            thread.join()
+            thread.join(_LONGEST_END_SECONDS)
 
     def _run(self) -> None:
         while True:

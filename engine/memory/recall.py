@@ -27,9 +27,9 @@ DEPTH = 300
 """Exchanges that count; all others score nil."""
 _BEST = 3
 """Exchanges by which a session is scored, each counting half as much as the one before."""
-_SESSION_WEIGHT = 0.15
+_SESSION_WEIGHT = 0.1
 _TIME_WEIGHT = 0.35
-_SPEAKER_WEIGHT = 0.2
+_SPEAKER_WEIGHT = 0.25
 _TOLD_LATER_DAYS = 10
 """Days after which an event is still told of."""
 _ALIKE = 0.8
