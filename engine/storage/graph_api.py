@@ -178,6 +178,7 @@ if TYPE_CHECKING:
         read_extractions,
         read_state,
         reports_stamp,
+        rows_in,
         text_sha,
         unread_chunks,
         write_state,
@@ -340,6 +341,7 @@ __all__ = [
     "report_prompt",
     "report_text",
     "reports_stamp",
+    "rows_in",
     "save_summaries",
     "save_verdicts",
     "save_view",
@@ -429,7 +431,7 @@ _HOMES = {
         "DERIVE EXTRACT FAILED HAND_MADE LINK UnreadChunk delete_chunks derived_stamp "
         "extractions_by_text facts_generation forget_faults in_batches put_chunks "
         "put_extractions put_faults put_pending raise_generation read_extractions read_state "
-        "reports_stamp text_sha unread_chunks write_state"
+        "reports_stamp rows_in text_sha unread_chunks write_state"
     ),
     "storage.packed_arrays": "load_view save_view view_stamp",
     "storage.schema": "faults metadata",

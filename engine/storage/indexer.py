@@ -282,7 +282,6 @@ class Indexer:
         with run.timed("derive"), self._library.write() as connection, graph_errors():
             derived = self._graph.refresh(progress=run.progress)
             drop_stale_replies(connection)  # answers quote what may be gone
-        self._keyword.forget_files()
         invalidate_snapshots(self._library.path / "derived")
         delete_changed_copies(self._library)
         self._update_vector_store(run)

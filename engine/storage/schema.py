@@ -7,6 +7,7 @@ out cannot push anything out of a list.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,7 +35,7 @@ from .graph_api import metadata
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-SCHEMA = 8
+SCHEMA = 9
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
@@ -76,6 +77,7 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX vectors_by_input ON vectors (input_sha, model)",
     ),
     7: ("ALTER TABLE keywords ADD COLUMN heading TEXT NOT NULL DEFAULT ''",),
+    8: ("ALTER TABLE keywords ADD COLUMN stamp VARCHAR NOT NULL DEFAULT ''",),
 }
 
 
@@ -138,6 +140,7 @@ keywords = Table(
     Column("heading", Text, nullable=False),
     Column("body", Text, nullable=False),  # the title's tokens among them
     Column("readable", Float, nullable=False),  # 0–1: how much of it an English model can read
+    Column("stamp", String, nullable=False, server_default=""),  # a digest of the tokens
 )
 
 
@@ -148,6 +151,13 @@ class KeywordEntry(NamedTuple):
     heading: str
     body: str
     readable: float
+
+    @property
+    def stamp(self) -> str:
+        """Return a digest of the tokens, by which a changed row is noticed."""
+        words = "\x1f".join((self.title, self.heading, self.body))
+        digest = hashlib.blake2b(words.encode("utf8", "surrogatepass"), digest_size=8)
+        return digest.hexdigest()
 
 
 usage = Table(
