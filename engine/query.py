@@ -40,11 +40,12 @@ from .ingest.document import sanitise_text
 from .llm.budget import Budget, track_usage
 from .llm.client import private_replies
 from .observability import Telemetry, query_span, with_telemetry
-from .routing.router import RoutedQuery, answer_of, both_ways
+from .routing.router import RoutedQuery, answer_of, both_ways, with_route
 from .storage.schema import DocumentFilter
-from .types import Answer, Passage, TraceStep, Turn
+from .types import Answer, Passage, Route, TraceStep, Turn
 
 MAX_QUESTION_CHARACTERS = 4_000
+TWO_STEPS = "one part of the question has to be answered before the other"
 _log = logging.getLogger("loregraph")
 
 
@@ -247,6 +248,12 @@ def _route_and_answer(
     match request.mode:
         case "auto":
             routed = RoutedQuery(query_str=question, within=within, turns=turns, on_event=on_event)
+            if components.agent.suits(question):
+                routed.go(Route(mode="agent", reason=TWO_STEPS, confidence=1.0))
+                stepwise = components.agent.answer(
+                    question, within=within, turns=turns, on_event=on_event, memory=recall
+                )
+                return with_route(stepwise, routed)
             return answer_of(components.router.query(routed), routed)
         case "local":
             return local.answer(question, within=within, turns=turns, on_event=on_event)

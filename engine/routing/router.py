@@ -262,7 +262,11 @@ def _response(answer: Answer) -> Response:
 
 def answer_of(response: RESPONSE_TYPE, asked: RoutedQuery) -> Answer:
     """Return the answer of a router response, with the routing step first in its trace."""
-    answer: Answer = (response.metadata or {})[ANSWER_KEY]
+    return with_route((response.metadata or {})[ANSWER_KEY], asked)
+
+
+def with_route(answer: Answer, asked: RoutedQuery) -> Answer:
+    """Return the answer with its route and the routing step first in its trace."""
     return replace(answer, route=asked.route, trace=(*asked.steps.steps, *answer.trace))
 
 
