@@ -147,6 +147,7 @@ from graph.storage.database import (
     read_chunks,
     read_communities,
     read_export,
+    read_other_names,
     read_reports,
 )
 from graph.storage.facts import (
@@ -322,6 +323,7 @@ __all__ = [
     "read_communities",
     "read_export",
     "read_extractions",
+    "read_other_names",
     "read_reports",
     "read_seen",
     "read_seen_communities",

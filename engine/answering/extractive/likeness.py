@@ -26,26 +26,32 @@ class LikenessReader:
 
     def __init__(self, encoder: QuestionEncoder) -> None:
         self._encoder = encoder
+        self._latest: tuple[str, dict[str, float]] = ("", {})
 
     def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return a logit for each text, in input order.
+        """Return a logit for each text, in input order; a text is read once for a question.
 
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.
         """
-        read = {text: _nearest_part(question, text) for text in texts}
-        parts = list(dict.fromkeys(read.values()))
-        asked = self._encoder.questions([question])[0].astype(np.float64)
-        near = dict(zip(parts, self._encoder.texts(parts).astype(np.float64) @ asked, strict=True))
-        return np.array([LOGITS * (near[read[text]] - UNLIKE) for text in texts])
+        read = [_nearest_part(question, text) for text in texts]
+        asked, known = self._latest
+        near = known if asked == question else {}
+        new = [part for part in dict.fromkeys(read) if part not in near]
+        if new:
+            by = self._encoder.questions([question])[0].astype(np.float64)
+            cosines = self._encoder.texts(new).astype(np.float64) @ by
+            near = {**near, **dict(zip(new, cosines.tolist(), strict=True))}
+            self._latest = (question, near)
+        return np.array([LOGITS * (near[part] - UNLIKE) for part in read])
 
 
 def _nearest_part(question: str, text: str) -> str:
     """Return a text's heading and, in order, the sentences that share most with a question."""
     head, _, body = text.partition("\n")
-    asked = _pairs(question)
+    asked = character_pairs(question)
     found = [body[start:stop].strip() for start, stop in sentence_spans(body)]
-    best = sorted(range(len(found)), key=lambda row: -len(asked & _pairs(found[row])))
+    best = sorted(range(len(found)), key=lambda row: -len(asked & character_pairs(found[row])))
     chosen: list[int] = []
     for row in best:
         if sum(len(found[each]) for each in chosen) >= READ_CHARACTERS // 2:
@@ -55,7 +61,8 @@ def _nearest_part(question: str, text: str) -> str:
     return f"{head.rpartition(': ')[2]}\n{said}".strip()
 
 
-def _pairs(text: str) -> set[str]:
+def character_pairs(text: str) -> set[str]:
+    """Return the pairs of neighbouring characters of a text."""
     plain = text.casefold()
     return {plain[place : place + 2] for place in range(len(plain) - 1)}
 
