@@ -66,8 +66,8 @@ if TYPE_CHECKING:
         VectorStoreUnavailable,
     )
     from engine.memory.llamaindex import LoregraphMemory
+    from engine.retrieval.llamaindex import LocalRetriever
     from engine.retrieval.rerank_postprocessor import RerankPostprocessor
-    from engine.retrieval.retriever import LocalRetriever
     from graph import (
         Community,
         Entity,
@@ -159,7 +159,7 @@ _PUBLIC_NAMES = {
     ),
     "engine.memory.llamaindex": "LoregraphMemory",
     "engine.retrieval.rerank_postprocessor": "RerankPostprocessor",
-    "engine.retrieval.retriever": "LocalRetriever",
+    "engine.retrieval.llamaindex": "LocalRetriever",
     "graph": "Community Entity Evidence KnowledgeGraphIndex Relation Report SqlGraphStore",
     "graph.extraction.llamaindex": "ExtractionTransform",
     "graph.extraction.rule_based": "LanguageExtractor",

@@ -26,7 +26,7 @@ from .ingest.document import sanitise_text
 from .llm.client import LLMClient
 from .prompts import ABSTENTION, language_of, stage_prompt
 from .retrieval.passages import Tracer
-from .retrieval.retriever import LocalRetriever
+from .retrieval.retriever import HybridRetriever
 from .routing.rules import classify_scope
 from .storage.graph_api import sentence_spans
 from .storage.schema import DocumentFilter
@@ -541,7 +541,7 @@ class QueryRewriter:
         settings: AnswerSettings,
         *,
         count: TokenCount,
-        retriever: LocalRetriever,
+        retriever: HybridRetriever,
         client: LLMClient | None,
     ) -> None:
         self._budget = settings.history_tokens

@@ -40,7 +40,7 @@ from .ingest.document import sanitise_text
 from .llm.budget import Budget, track_usage
 from .llm.client import private_replies
 from .observability import Telemetry, query_span, with_telemetry
-from .routing.router import RoutedQuery, answer_of, both_ways
+from .routing.router import RoutedQuery, both_ways
 from .storage.schema import DocumentFilter
 from .types import Answer, Passage, TraceStep, Turn
 
@@ -246,14 +246,14 @@ def _route_and_answer(
     local, overview = components.local, components.overview
     match request.mode:
         case "auto":
-            routed = RoutedQuery(query_str=question, within=within, turns=turns, on_event=on_event)
-            return answer_of(components.router.query(routed), routed)
+            routed = RoutedQuery(question=question, within=within, turns=turns, on_event=on_event)
+            return components.router.answer(routed)
         case "local":
             return local.answer(question, within=within, turns=turns, on_event=on_event)
         case "global":
             return overview.answer(question, within=within, turns=turns, on_event=on_event)
         case "both":
-            routed = RoutedQuery(query_str=question, within=within, turns=turns, on_event=on_event)
+            routed = RoutedQuery(question=question, within=within, turns=turns, on_event=on_event)
             return both_ways(local.answer, components.brief.answer, routed)
         case "agent":
             return components.agent.answer(

@@ -12,18 +12,21 @@ from __future__ import annotations
 
 import gc
 import json
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
-from .communities.descriptions import collect_descriptions, read_descriptions
+from .communities.descriptions import (
+    collect_descriptions,
+    has_descriptions,
+    read_descriptions,
+)
 from .communities.incremental import ANCHOR, stable_communities
 from .communities.leiden import cluster_communities as cluster
-from .communities.reports import FORMAT, ReportInput, parts_of, report_input, write_reports
+from .communities.reports import FORMAT, parts_of, report_input, write_reports
 from .isolation import Fault, Isolation
 from .linking import (
     Progress,
@@ -33,12 +36,14 @@ from .linking import (
     write_links,
     write_relations,
 )
-from .model import Community, Entity, Merge, Name, Report, content_id
-from .resolution.resolver import resolve_facts
+from .model import Community, Name, Report
+from .resolution.incremental import Resolved, forget_names, resolve_changes
 from .storage.database import (
     Database,
     Difference,
+    Values,
     derived_reports,
+    entities_of_keys,
     is_fresh,
     write_difference,
     write_difference_at,
@@ -50,10 +55,13 @@ from .storage.facts import (
     delete_facts_of,
     derived_generation,
     facts_generation,
+    forget_changes,
     forget_judgements,
     in_batches,
+    noted_changes,
     put_faults,
     read_state,
+    rows_in,
     write_state,
 )
 from .storage.schema import (
@@ -62,6 +70,7 @@ from .storage.schema import (
     entities,
     members,
     mentions,
+    name_starts,
     names,
     relations,
     reports,
@@ -69,10 +78,10 @@ from .storage.schema import (
     written_reports,
 )
 
-_DERIVED = (members, reports, communities, relations, names, entities)
+_DERIVED = (members, reports, communities, relations, name_starts, names, entities)
 
 LAYOUTS = "layouts"
-"""Key of the state table: the digests, under the version of what is made of them."""
+"""Key of the state table: the version of what is made of documents and their chunks."""
 
 
 def rechunked_documents(connection: Connection, *, version: str) -> set[str] | None:
@@ -80,38 +89,22 @@ def rechunked_documents(connection: Connection, *, version: str) -> set[str] | N
 
     None: nothing is known of the last time, or it was another `version`.
     """
-    before = (read_state(connection, LAYOUTS) or "").split("\n")
-    now = {digest: key for key, digest in _layouts(connection).items()}
-    write_state(connection, LAYOUTS, "\n".join([version, *sorted(now)]))
-    if before[0] != version:
-        return None
-    known = set(before)
-    return {document_id for digest, document_id in now.items() if digest not in known}
+    before = read_state(connection, LAYOUTS)
+    write_state(connection, LAYOUTS, version)
+    found = noted_changes(connection, "document")
+    forget_changes(connection, "document")
+    return found if before == version else None
 
 
-def _layouts(connection: Connection) -> dict[str, str]:
-    """For every document a digest of its id, and of its chunks and where they lie."""
-    table = chunks.c
-    query = select(table.document_id, table.position, table.start, table.id, table.text_sha)
-    parts: dict[str, list[str]] = defaultdict(list)
-    for document_id, position, start, chunk_id, sha in sorted(
-        map(tuple, connection.execute(query).all())
-    ):
-        parts[document_id] += (str(position), str(start), chunk_id, sha)
-    return {key: content_id("", key, *some) for key, some in parts.items()}
-
-
-def entities_in(
-    connection: Connection, documents: Iterable[str], *, entity_of: Mapping[str, str]
-) -> set[str]:
+def entities_in(connection: Connection, documents: Iterable[str]) -> set[str]:
     """Return the entities mentioned in these documents."""
+    inside = select(chunks.c.id)
+    chunk_ids = [row.id for row in rows_in(connection, inside, chunks.c.document_id, documents)]
     keys: set[str] = set()
-    for batch in in_batches(documents):
-        inside = select(chunks.c.id).where(chunks.c.document_id.in_(batch))
-        for column in (mentions.c.key, statements.c.subject, statements.c.object):
-            query = select(column).where(column.table.c.chunk_id.in_(inside)).distinct()
-            keys.update(connection.execute(query).scalars())
-    return {entity_of[key] for key in keys if key in entity_of}
+    for column in (mentions.c.key, statements.c.subject, statements.c.object):
+        rows = rows_in(connection, select(column), column.table.c.chunk_id, chunk_ids)
+        keys.update(key for (key,) in rows)
+    return set(entities_of_keys(connection, keys).values())
 
 
 def redescribed_relations(connection: Connection, said: Mapping[str, str]) -> set[str]:
@@ -218,6 +211,7 @@ def _at_fault(
         _leave_out(connection, left_out, why="")
         for table in _DERIVED:  # else each attempt would compare with the whole library's
             connection.execute(delete(table))
+        forget_names(connection)
         found = _culprits(connection, derive, suspects, most=most)
         savepoint.rollback()
     return found if len(found) <= most else []
@@ -351,46 +345,32 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
     current = facts_generation(connection)
     laid_anew = rechunked_documents(connection, version=FORMAT)
     report("resolve", 0, 1)
-    named = resolve_facts(connection)
-    forget_judgements(connection, {name.key for name in named.names})
-    entity_of = {merge.key: merge.entity_id for merge in named.merges}
-    said = read_descriptions(
-        connection, collect_descriptions(connection, named.entities, entity_of)
-    )
-    found = [replace(entity, description=said.get(entity.id, "")) for entity in named.entities]
-    entity_rows = _write_entities(connection, found)
-    name_rows = _write_names(connection, named.names, named.merges)
+    named = resolve_changes(connection)
+    name_rows, entity_rows = _write_resolved(connection, named)
+    forget_judgements(connection)
+    said = _write_descriptions(connection)
     touched: set[str] | None = None  # everything
     if laid_anew is not None:
-        touched = entities_of_rows(entity_rows, name_rows)
-        touched |= entities_in(connection, laid_anew, entity_of=entity_of)
-        touched |= redescribed_relations(connection, said)
+        touched = entities_of_rows(entity_rows, name_rows) | said.changed
+        touched |= entities_in(connection, laid_anew)
+        touched |= redescribed_relations(connection, said.texts)
     report("link", 0, 1)
+    mark_unlinked(connection, gone=_kinds(name_rows.before), come=_kinds(name_rows.after))
     write_links(connection, report)
-    related = stated_relations(connection, entity_of, said=said, only=touched)
+    related = stated_relations(connection, said=said.texts, only=touched)
     relation_rows = write_relations(connection, related, only=touched)
     report("cluster", 0, 1)
     relation_count, edges = read_edges(connection)
-    clusters = _clusters(connection, sorted(entity.id for entity in found), edges, options)
-    before = derived_reports(connection)
+    entity_ids = list(connection.execute(select(entities.c.id).order_by(entities.c.id)).scalars())
+    clusters = _clusters(connection, entity_ids, edges, options)
     fresh, community_count = _write_communities(connection, clusters)
     again = clusters if touched is None else communities_of(clusters, touched, fresh=fresh)
     report("report", 0, len(again))
-    anew = {one.id for one in again}
-    resting_on = report_input(
-        connection,
-        again,
-        entities={entity.id: entity for entity in found},
-        entity_of=entity_of,
-        said=said,
-        parts=parts_of(clusters),
-        told={one.community_id: one for one in before if one.community_id not in anew},
-    )
-    report_rows, written = _report_anew(connection, resting_on, before=before)
+    report_rows, written = _report_anew(connection, again, parts_of(clusters), said=said.texts)
     report("report", len(again), len(again))
     write_state(connection, "derived", str(current))
     return Derived(
-        entities=len(found),
+        entities=len(entity_ids),
         relations=relation_count,
         communities=len(clusters),
         reports=connection.execute(select(func.count()).select_from(reports)).scalar_one(),
@@ -398,6 +378,38 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
         rows_written=community_count
         + sum(rows.count for rows in (entity_rows, name_rows, relation_rows, report_rows)),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """Descriptions by entity or relation id, and the entities of which they changed."""
+
+    texts: Mapping[str, str]
+    changed: set[str]
+
+
+def _write_descriptions(connection: Connection) -> _Said:
+    """Store what models said of entities; return all of it."""
+    query = select(entities.c.id, entities.c.description).where(entities.c.description != "")
+    said: dict[str, str] = {}
+    if has_descriptions(connection):
+        called = dict(map(tuple, connection.execute(select(entities.c.id, entities.c.name)).all()))
+        things = collect_descriptions(connection, called, entities_of_keys(connection))
+        said = read_descriptions(connection, things)
+        known = called.keys()
+        held = dict(map(tuple, connection.execute(query).all()))
+    else:
+        read_descriptions(connection, ())
+        held = dict(map(tuple, connection.execute(query).all()))
+        known = held.keys()
+    changed = sorted(one for one in known if said.get(one, "") != held.get(one, ""))
+    if changed:
+        table = entities.c
+        put = (
+            update(entities).where(table.id == bindparam("at")).values(description=bindparam("to"))
+        )
+        connection.execute(put, [{"at": one, "to": said.get(one, "")} for one in changed])
+    return _Said(texts=said, changed={*changed})
 
 
 def _clusters(
@@ -423,8 +435,23 @@ def _clusters(
     return cluster(entity_ids, edges, max_size=size, resolution=resolution, seed=seed)
 
 
-def _write_entities(connection: Connection, found: Sequence[Entity]) -> Difference:
-    rows = [
+def _write_resolved(connection: Connection, named: Resolved) -> tuple[Difference, Difference]:
+    """Write names and entities that were resolved; return the differences of both tables."""
+    name_rows = [
+        {
+            "key": merge.key,
+            "entity_id": merge.entity_id,
+            "reason": merge.reason,
+            "kind": _kind(named.profiles[merge.key].name),
+            "dirty": False,
+        }
+        for merge in named.merges
+    ]
+    before = entities_of_keys(connection, None if named.is_whole else named.keys)
+    ids = {*before.values(), *(entity.id for entity in named.entities)}
+    query = select(entities.c.id, entities.c.description)
+    told = dict(map(tuple, rows_in(connection, query, entities.c.id, ids)))
+    entity_rows = [
         {
             "id": entity.id,
             "name": entity.name,
@@ -432,30 +459,31 @@ def _write_entities(connection: Connection, found: Sequence[Entity]) -> Differen
             "aliases": json.dumps(entity.aliases, ensure_ascii=False),
             "mention_count": entity.mention_count,
             "document_count": entity.document_count,
-            "description": entity.description,
+            "description": told.get(entity.id, ""),  # settled by `_write_descriptions`
             "dirty": False,
         }
-        for entity in found
+        for entity in named.entities
     ]
-    return write_difference(connection, entities, rows)
+    if named.is_whole:
+        return (
+            write_difference(connection, names, name_rows),
+            write_difference(connection, entities, entity_rows),
+        )
+    return (
+        write_difference_at(
+            connection, names, rows=name_rows, at=(names.c.key,), values=named.keys
+        ),
+        write_difference_at(
+            connection, entities, rows=entity_rows, at=(entities.c.id,), values=ids
+        ),
+    )
 
 
-def _write_names(
-    connection: Connection, known: Sequence[Name], merges: Sequence[Merge]
-) -> Difference:
-    kinds = {name.key: _kind(name) for name in known}
-    rows = [
-        {
-            "key": merge.key,
-            "entity_id": merge.entity_id,
-            "reason": merge.reason,
-            "kind": kinds[merge.key],
-            "dirty": False,
-        }
-        for merge in merges
-    ]
-    mark_unlinked(connection, {(str(row["key"]), str(row["kind"])) for row in rows})
-    return write_difference(connection, names, rows)
+def _kinds(rows: Mapping[Values, Values]) -> set[tuple[str, str]]:
+    """Return key and kind of each of these rows of names."""
+    columns = list(names.columns.keys())
+    key, kind = columns.index("key"), columns.index("kind")
+    return {(row[key], row[kind]) for row in rows.values()}
 
 
 def _kind(name: Name) -> str:
@@ -492,12 +520,25 @@ def _write_communities(connection: Connection, found: Sequence[Community]) -> tu
 
 
 def _report_anew(
-    connection: Connection, resting_on: ReportInput, *, before: Sequence[Report]
+    connection: Connection,
+    again: Sequence[Community],
+    parts: Mapping[str, tuple[str, ...]],
+    *,
+    said: Mapping[str, str],
 ) -> tuple[Difference, int]:
     """Rewrite possibly changed reports; return rows and the number written."""
-    previous = {one.fingerprint: one for one in before}
+    anew = {one.id for one in again}
+    told = {part for one in again for part in parts.get(one.id, ())} - anew
+    resting_on = report_input(
+        connection,
+        again,
+        said=said,
+        parts=parts,
+        told={one.community_id: one for one in derived_reports(connection, told)},
+    )
+    previous = {one.fingerprint: one for one in derived_reports(connection, anew)}
     values = write_reports(resting_on, previous=previous)
-    rows = _write_reports(connection, values, again=[one.id for one in resting_on.communities])
+    rows = _write_reports(connection, values, again=anew)
     return rows, sum(value.fingerprint not in previous for value in values)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from ..concurrency import run_with_timeout
 from ..errors import ModelError
 from ..llm.client import LLMClient
 from ..prompts import language_of, stage_prompt
@@ -24,7 +25,6 @@ from .state import (
 if TYPE_CHECKING:
     from ..storage.graph_api import Prompt
 
-Decide = Callable[[State], Action]
 MAX_REPLY_CHARACTERS = 4_000
 MAX_TEXT_CHARACTERS = 300
 _SHOWN_PASSAGES, _SHOWN_CHARACTERS, _SHOWN_TURNS = 5, 400, 3
@@ -39,16 +39,24 @@ _SCHEMA = {
 }
 
 
-def decide_by_model(client: LLMClient) -> Decide:
-    """Return the decider that asks a model once a round after the first search."""
+def decide_by_model(
+    client: LLMClient, *, max_seconds: float | None = None
+) -> Callable[[State], Action]:
+    """Return the decider that asks a model once a round after the first search.
+
+    It waits for the model no longer than what is left of `max_seconds`; then rules decide.
+    """
 
     def decide(state: State) -> Action:
         ruled = decide_by_rules(state)
         if not state.findings:
             return ruled  # greetings, sums, and the search that every question has
+        left = None if max_seconds is None else max(0.0, max_seconds - state.seconds)
         try:
-            reply = client.ask(agent_prompt(state), stage="agent", keep=True).text
-        except ModelError:
+            reply = run_with_timeout(
+                left, lambda: client.ask(agent_prompt(state), stage="agent", keep=True).text
+            )
+        except (ModelError, TimeoutError):
             return ruled
         return read_action(reply, state) or ruled
 

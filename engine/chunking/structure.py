@@ -11,12 +11,14 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from graph.text.cjk import HAN
 
 from ..ingest.readers.text import front_matter_end, strip_heading_marks
-from .span_parser import Measure
+
+if TYPE_CHECKING:
+    from .span_parser import Measure
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]++(.*))?$")
 _UNDERLINE = re.compile(r" {0,3}(={3,}|-{3,})[ \t]*$")

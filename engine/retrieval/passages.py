@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from numpy.typing import NDArray
 
 from graph.text.cjk import HAN
@@ -27,6 +27,9 @@ from ..plain_text import table_cells
 from ..storage.graph_api import WalkSnapshot, sentence_spans
 from ..storage.tokenization import tokens
 from ..types import Passage, TraceStep
+
+if TYPE_CHECKING:
+    from ..embeddings.embedding_model import EmbeddingModel
 
 COUNT = 3
 
@@ -138,7 +141,7 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Texts to unit vectors, one row a text."""
 
 
-def embedder(embed_model: BaseEmbedding | None) -> Embed | None:
+def embedder(embed_model: EmbeddingModel | None) -> Embed | None:
     """Return a function from texts to unit vectors, one row each."""
     if embed_model is None:
         return None

@@ -8,7 +8,6 @@ one, and of chunks that lie in what is read already only the first counts.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,9 +17,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.callbacks import CallbackManager
-from llama_index.core.schema import NodeWithScore, QueryBundle
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
@@ -28,7 +24,7 @@ from ..config import RetrieveSettings
 from ..errors import QuestionError
 from ..events import Listener, null_listener
 from ..observability import node_of, retrieval_span
-from ..storage.bm25_index import KeywordRetriever
+from ..storage.bm25_index import KeywordIndex
 from ..storage.files import load_snapshot
 from ..storage.graph_api import (
     Chunk,
@@ -36,7 +32,6 @@ from ..storage.graph_api import (
     QuestionNames,
     WalkSnapshot,
     derived_stamp,
-    node_of_chunk,
     read_chunks,
 )
 from ..storage.library import Library
@@ -73,6 +68,7 @@ from .second_look import (
 )
 
 if TYPE_CHECKING:
+    from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
 
 DENSE_LISTS = ("dense", "multilingual")
@@ -221,8 +217,8 @@ def _rows(
     return np.array(found, dtype=np.int64)
 
 
-class LocalRetriever(BaseRetriever):
-    """LlamaIndex retriever over one library.
+class HybridRetriever:
+    """Retriever over one library; `llamaindex.LocalRetriever` is LlamaIndex's face of it.
 
     Args:
         library: what is searched.
@@ -241,7 +237,7 @@ class LocalRetriever(BaseRetriever):
         self,
         library: Library,
         *,
-        keyword: KeywordRetriever,
+        keyword: KeywordIndex,
         spaces: Sequence[VectorSpace],
         readable: Callable[[str], float],
         settings: RetrieveSettings,
@@ -266,11 +262,10 @@ class LocalRetriever(BaseRetriever):
         self._expander = expander
         self._judge = judge
         self._postprocessors: tuple[BaseNodePostprocessor, ...] = ()
-        self._home: Callable[[], AbstractContextManager[LocalRetriever]] | None = None
+        self._home: Callable[[], AbstractContextManager[HybridRetriever]] | None = None
         self._views = FilteredViewCache(library, half_life_days=settings.half_life_days)
-        super().__init__(callback_manager=CallbackManager([]))
 
-    def only(self, within: DocumentFilter | None) -> LocalRetriever:
+    def only(self, within: DocumentFilter | None) -> HybridRetriever:
         """Return the same retriever restricted to some documents."""
         return self.adjusted(within=within)
 
@@ -280,8 +275,8 @@ class LocalRetriever(BaseRetriever):
         within: DocumentFilter | None = None,
         top_k: int | None = None,
         postprocessors: Sequence[BaseNodePostprocessor] = (),
-        home: Callable[[], AbstractContextManager[LocalRetriever]] | None = None,
-    ) -> LocalRetriever:
+        home: Callable[[], AbstractContextManager[HybridRetriever]] | None = None,
+    ) -> HybridRetriever:
         """Return the same retriever restricted to some documents, with other last steps.
 
         Args:
@@ -334,8 +329,16 @@ class LocalRetriever(BaseRetriever):
             found(search.passages)
         return search
 
+    def scored_chunks(self, question: str) -> list[tuple[Chunk, float]]:
+        """Return the chunks of the passages found with their scores; LlamaIndex is not told."""
+        with self._at_home() as retriever:
+            found = retriever._search(question).passages
+        with self._library.read() as connection:
+            held = read_chunks(connection, [passage.chunk_id for passage in found])
+        return [(held[p.chunk_id], p.score) for p in found if p.chunk_id in held]
+
     @contextmanager
-    def _at_home(self) -> Iterator[LocalRetriever]:
+    def _at_home(self) -> Iterator[HybridRetriever]:
         """Yield this retriever over the part of the library that it searches."""
         if self._home is None:
             yield self
@@ -468,7 +471,7 @@ class LocalRetriever(BaseRetriever):
             return view.find_entities(connection, text)
 
     def idf(self, within: DocumentFilter | None = None) -> TokenWeight:
-        """Return idf of tokens within the question's namespaces; see `KeywordRetriever.idf`."""
+        """Return idf of tokens within the question's namespaces; see `KeywordIndex.idf`."""
         with self._library.read() as connection:
             counted = self._views.current(connection, within or self._within).counted
         return self._keyword.idf(counted)
@@ -477,21 +480,6 @@ class LocalRetriever(BaseRetriever):
         """Return ids of non-empty documents that a filter admits."""
         with self._library.read() as connection:
             return frozenset(self._views.current(connection, within).view.documents)
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        with self._at_home() as retriever:
-            found = retriever._search(query_bundle.query_str).passages
-        with self._library.read() as connection:
-            held = read_chunks(connection, [passage.chunk_id for passage in found])
-        return [
-            NodeWithScore(node=node_of_chunk(held[p.chunk_id]), score=p.score)
-            for p in found
-            if p.chunk_id in held
-        ]
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        # Embedding may wait for a server: the event loop must go on.
-        return await asyncio.to_thread(self._retrieve, query_bundle)
 
     def _embed(self, question: str, english: NDArray[np.float32]) -> QueryVectors:
         """Embed a question in every space that reads it and some of the passages.

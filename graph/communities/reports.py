@@ -28,7 +28,7 @@ from ..model import (
     Report,
     content_id,
 )
-from ..storage.database import chunks_of_documents
+from ..storage.database import chunks_of_documents, entities_by_id, keys_of_entities
 from ..storage.facts import rows_in
 from ..storage.schema import chunks, mentions
 from ..text.sentences import Sentence, is_near_duplicate, sentence_words, sentences_with_entities
@@ -450,26 +450,25 @@ def report_input(
     connection: Connection,
     clusters: Sequence[Community],
     *,
-    entities: Mapping[str, Entity],
-    entity_of: Mapping[str, str],
     said: Mapping[str, str],
     parts: Mapping[str, tuple[str, ...]],
     told: Mapping[str, Report],
 ) -> ReportInput:
     """All that the reports of these communities rest on, and little else.
 
-    `entity_of` says which entity a name means, `said` what a model said of a relation, by its id.
-    Of what large communities are told from (`parts`), reports that stay as they are come in `told`.
+    `said` is what a model said of a relation, by its id. Of what large communities are told from
+    (`parts`), reports that stay as they are come in `told`.
     """
     read = (cluster for cluster in clusters if cluster.id not in parts)
     inside = frozenset(one for cluster in read for one in cluster.entity_ids)
-    relations = stated_relations(connection, entity_of, said=said, only=inside)
-    named = _mentions(connection, entity_of, inside)
+    relations = stated_relations(connection, said=said, only=inside)
+    named = _mentions(connection, inside)
+    members = (one for cluster in clusters for one in cluster.entity_ids)
     spoken = {mention.chunk_id for mention in named}
     spoken.update(place.chunk_id for relation in relations for place in relation.evidences)
     return ReportInput(
         communities=tuple(clusters),
-        entities=entities,
+        entities={entity.id: entity for entity in entities_by_id(connection, members)},
         relations=tuple(relations),
         chunks=_whole_documents(connection, spoken),
         mentions=tuple(named),
@@ -479,20 +478,17 @@ def report_input(
     )
 
 
-def _mentions(
-    connection: Connection, entity_of: Mapping[str, str], inside: Collection[str]
-) -> list[EntityMention]:
-    keys = [key for key, entity_id in entity_of.items() if entity_id in inside]
+def _mentions(connection: Connection, inside: Collection[str]) -> list[EntityMention]:
+    entity_of = keys_of_entities(connection, inside)
     query = select(mentions.c.chunk_id, mentions.c.start, mentions.c.end, mentions.c.key)
-    if len(keys) > MANY_KEYS:
+    if len(entity_of) > MANY_KEYS:
         rows: Iterable[Row[Any]] = connection.execute(query)
     else:
-        rows = rows_in(connection, query, mentions.c.key, keys)
-    wanted = frozenset(keys)
+        rows = rows_in(connection, query, mentions.c.key, entity_of)
     placed = {
         (chunk_id, start, end, entity_of[key])
         for chunk_id, start, end, key in rows
-        if key in wanted
+        if key in entity_of
     }
     return [
         EntityMention(chunk_id=chunk_id, start=start, end=end, entity_id=entity_id)
@@ -515,6 +511,6 @@ def _phrases(connection: Connection, chunk_ids: Collection[str]) -> dict[str, tu
 
 def _whole_documents(connection: Connection, chunk_ids: Collection[str]) -> dict[str, Chunk]:
     """Return the chunks and their documents' other chunks, which may overlap."""
-    homes = dict(map(tuple, connection.execute(select(chunks.c.id, chunks.c.document_id)).all()))
-    documents = {homes[chunk_id] for chunk_id in chunk_ids}
-    return chunks_of_documents(connection, documents)
+    query = select(chunks.c.document_id)
+    homes = rows_in(connection, query, chunks.c.id, chunk_ids)
+    return chunks_of_documents(connection, {row.document_id for row in homes})

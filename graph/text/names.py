@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 
 from .cjk import HAN, has_han, simplified
 
@@ -460,6 +460,45 @@ def is_matchable(key: str) -> bool:
     return letters >= (3 if len(words) == 1 else 1) and not all(
         word in FUNCTION_WORDS or word in CALENDAR or word.isdigit() for word in words
     )
+
+
+def words_of_text(text: str) -> set[str]:
+    """Return words of which every name that occurs in a text has one (see `words_of_name`)."""
+    words = {word for _, _, word in _words(text)} - _IN_MANY_NAMES
+    if has_han(text):
+        words |= _han_pairs(text)
+    return words
+
+
+def words_of_name(key: str) -> set[str]:
+    """Return words that a text holds if the name occurs in it; never empty for a matchable key."""
+    if has_han(key):
+        return _han_pairs(key)
+    return {word for _, _, word in _words(key)} - _IN_MANY_NAMES
+
+
+def starts_in_text(text: str) -> set[str]:
+    """Return starts of which every name that occurs in a text has one (see `start_of_name`)."""
+    words = [word for _, _, word in _words(text)]
+    found = {*words, *(f"{one} {other}" for one, other in pairwise(words))}
+    folded = text.translate(_CHARACTERS) if has_han(text) else ""
+    return found | {folded[at : at + 2] for at in range(len(folded) - 1)}
+
+
+def start_of_name(key: str) -> str:
+    """Return the first two words of a name, or its first two characters with Han ones."""
+    if has_han(key):
+        return key.translate(_CHARACTERS)[:2]
+    return " ".join(word for _, _, word in _words(key)[:2])
+
+
+def _han_pairs(text: str) -> set[str]:
+    folded = text.translate(_CHARACTERS)
+    pairs = (folded[at : at + 2] for at in range(len(folded) - 1))
+    return {pair for pair in pairs if has_han(pair)}
+
+
+_IN_MANY_NAMES = FUNCTION_WORDS | CALENDAR | {_BREAK}
 
 
 def _words(text: str) -> list[tuple[int, int, str]]:

@@ -8,12 +8,15 @@ heading, which is often the question itself, and by the sentences nearest to the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...embeddings.question_encoder import QuestionEncoder
 from ...storage.graph_api import sentence_spans
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LOGITS, UNLIKE = 80.0, 0.8
 """Logits of a cosine of 1 above one of 0, and the cosine of texts that have nothing in common."""

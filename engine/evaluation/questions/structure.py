@@ -62,7 +62,7 @@ _NAVIGATION = re.compile(r"(?:Prev|Next|Up|Home)\b")
 _TOTAL = re.compile(r"total|sum|average|mean|合计|总计|小计|平均", re.IGNORECASE)
 _RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*$")
 _NO_COLUMN = re.compile(
-    r"^(?:#|no\.?|notes?|remarks?|comments?|description|value|content|内容|备注|说明|事件|序号|event|item|answer)$",
+    r"^(?:#|no\.?|what|who|when|where|how|why|notes?|remarks?|comments?|description|value|content|内容|备注|说明|事件|序号|event|item|answer)$",
     re.IGNORECASE,
 )
 _NUMERIC = re.compile(r"[^\d]{0,2}([\d,]+(?:\.\d+)?)\s*([^\d\s,.;()]{0,12})$")
@@ -366,7 +366,9 @@ def _cells(document: SourceDocument, row: TableRow) -> Iterator[GoldQuestion]:
             asked = f"{name}的{head}是什么？"
         else:
             plain = name if name.startswith(lowered(row.head[0])) else _in_quotes(name)
-            noun = re.fullmatch(r"(?!Wh)[A-Za-z][a-z]*[a-rt-z]", head)
+            noun = re.fullmatch(
+                r"(?!Wh)(?!.*(?:ed|uilt|Held|Sold|Made)$)[A-Za-z][a-z]*[a-rt-z]", head
+            )
             asked = f"What is given under “{head}” for {plain}?"
             asked = f"What is the {lowered(head)} of {plain}?" if noun else asked
         yield gold_question(

@@ -6,7 +6,7 @@ import pytest
 
 from engine.evaluation.datasets import GoldSpan
 from engine.evaluation.questions.chinese import clause_questions
-from engine.evaluation.questions.combined import PlacedFact, comparisons
+from engine.evaluation.questions.combined import PlacedFact, comparisons, events
 from engine.evaluation.questions.english import Clause, Fact, is_usable, parse_english
 from engine.evaluation.questions.structure import SourceDocument, structure_questions
 
@@ -148,6 +148,6 @@ def test_two_events_with_one_verb_are_compared() -> None:
         )
         for n, (name, date) in enumerate([("Gull Trust", "1901"), ("Reed Club", "May 1880")])
     ]  # fmt: skip
-    (question,) = comparisons(facts)
+    (question,) = comparisons(events(facts, ()))
     assert question.text == "Which was founded earlier, Gull Trust or Reed Club?"
     assert question.answers == ("Reed Club",)
