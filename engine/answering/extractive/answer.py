@@ -34,7 +34,14 @@ from .chinese_facts import Stated, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, evidence_features, score_subject_binding
-from .excerpt import Excerpt, Reader, choose_excerpts, render_excerpt, told_at_one_place
+from .excerpt import (
+    EACH_OF,
+    Excerpt,
+    Reader,
+    choose_excerpts,
+    render_excerpt,
+    told_at_one_place,
+)
 from .intent import (
     Intent,
     asked_person,
@@ -117,7 +124,7 @@ def sentence_shares(
     return np.asarray((likely + by_span) / 2)
 
 
-READ_SENTENCES = {"en": 10, "zh": 14}
+READ_SENTENCES = 10
 """Sentences that reach the reader, likeliest first."""
 READ = 0.6
 """Weight of the reader's logit beside the log share."""
@@ -136,10 +143,22 @@ def read_shares(
 
     Alone, the last sentence of a chain does not name what the question asks about.
     """
-    order = np.lexsort((np.arange(share.size), -share))[: READ_SENTENCES[language_of(question)]]
+    order = _rows_to_read(weighed, share, language_of(question))
     logits = np.full(share.size, LOWEST)
     logits[order] = read(question, [_chain(weighed, int(row), passages) for row in order])
     return softmax(np.log(share + 1e-6) + READ * np.clip(logits, LOWEST, HIGHEST))
+
+
+def _rows_to_read(
+    weighed: Sequence[ScoredSentence], share: NDArray[np.float64], language: str
+) -> list[int]:
+    """Return the likeliest rows; in Chinese, which is quick to read, the best of each passage."""
+    order = [int(row) for row in np.lexsort((np.arange(share.size), -share))]
+    best: dict[int, int] = {}
+    for row in order if language == "zh" else ():
+        best.setdefault(weighed[row].sentence.passage, row)
+    leading = [best[passage] for passage in sorted(best)[:EACH_OF]]
+    return list(dict.fromkeys((*order[:READ_SENTENCES], *leading)))
 
 
 def _chain(weighed: Sequence[ScoredSentence], row: int, passages: Sequence[Passage]) -> str:
@@ -279,7 +298,7 @@ def extractive_answer(
         analysis = _stating(analysis, facts, limit=max_sentences)
     elif fact and fact.is_kin:
         analysis = replace(analysis, span=None)
-    introduced = _introducing(question, passages, weighed, limit=max_sentences)
+    introduced = _introducing(question, passages, weighed, known_as, limit=max_sentences)
     if introduced:
         analysis = replace(analysis, rows=introduced, span=None, compared=None)
     excerpts: list[Excerpt] = []
@@ -501,7 +520,12 @@ def _stating(read: _Read, facts: Sequence[Stated], *, limit: int) -> _Read:
 
 
 def _introducing(
-    question: str, passages: Sequence[Passage], weighed: Sequence[ScoredSentence], *, limit: int
+    question: str,
+    passages: Sequence[Passage],
+    weighed: Sequence[ScoredSentence],
+    known_as: KnownAs,
+    *,
+    limit: int,
 ) -> list[int]:
     """Return the rows that introduce the person asked for, best first; for Chinese those behind.
 
@@ -510,7 +534,8 @@ def _introducing(
     person = asked_person(question)
     if not person or any(is_defined_by(each.title, "definition", question) for each in passages):
         return []
-    told = [introduction(each.sentence.text, person) for each in weighed]
+    names = known_as.all_of(person)
+    told = [max(introduction(each.sentence.text, name) for name in names) for each in weighed]
     rows = [row for row, worth in enumerate(told) if worth]
     rows.sort(key=lambda row: (-told[row], -weighed[row].score))
     if not rows or language_of(person) != "zh":

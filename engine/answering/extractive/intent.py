@@ -224,7 +224,7 @@ def _introduces_in_chinese(text: str, person: str) -> bool:
     name = re.escape(person)
     forms = [
         rf"{name}[，,]?(?:者[，,]|表?字|道?号|(?!是)[{HAN}]{{2,6}}人[也氏士])|号[为曰]?{name}",
-        rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:[也，。]|之)|人{name}[，,]?[表]?字",
+        rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:也|之[子弟兄侄孙后婿])|人{name}[，,]?[表]?字",
     ]
     if family:
         forms.append(rf"[复覆]?姓{family}[，,]?(?:单?名|讳){given}")

@@ -64,6 +64,10 @@ class KnownAs:
             text = text.replace(name, " ".join(others))
         return text if any(others for _, others in self.names) else ""
 
+    def all_of(self, name: str) -> tuple[str, ...]:
+        """Return a name with the others of the same thing."""
+        return name, *dict(self.names).get(name, ())
+
     def read(self, text: str) -> str:
         """Return a text with the names that the question uses."""
         for name, others in self.names:
