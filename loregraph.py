@@ -65,7 +65,7 @@ if TYPE_CHECKING:
         UnknownName,
         VectorStoreUnavailable,
     )
-    from engine.memory.llamaindex import LoregraphMemory
+    from engine.memory.llamaindex import LoregraphMemory, LoregraphMemoryBlock
     from engine.retrieval.llamaindex import LocalRetriever
     from engine.retrieval.rerank_postprocessor import RerankPostprocessor
     from graph import (
@@ -107,6 +107,7 @@ __all__ = [
     "LibraryUnusable",
     "LocalRetriever",
     "LoregraphMemory",
+    "LoregraphMemoryBlock",
     "MarkdownNodeParser",
     "Memory",
     "MissingExtra",
@@ -157,7 +158,7 @@ _PUBLIC_NAMES = {
         " ModelUnavailable NotAllowed QuestionError SettingsError SourceError TooManyRemovals"
         " UnknownName VectorStoreUnavailable"
     ),
-    "engine.memory.llamaindex": "LoregraphMemory",
+    "engine.memory.llamaindex": "LoregraphMemory LoregraphMemoryBlock",
     "engine.retrieval.rerank_postprocessor": "RerankPostprocessor",
     "engine.retrieval.llamaindex": "LocalRetriever",
     "graph": "Community Entity Evidence KnowledgeGraphIndex Relation Report SqlGraphStore",

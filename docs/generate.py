@@ -39,6 +39,7 @@ PYTHON_SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Parts for LlamaIndex": (
         *(
             "LoregraphMemory",
+            "LoregraphMemoryBlock",
             "LocalRetriever",
             "RerankPostprocessor",
             "ExtractionTransform",

@@ -33,7 +33,7 @@ from .enrichment.unanswered import forget_unanswered
 from .errors import LibraryError, QuestionError, SettingsError
 from .events import Event, Listener, Progress, no_progress, null_listener
 from .llm_components import asks_a_model
-from .memory.records import Memory
+from .memory.records import FOLDER, Memory
 from .namespaces import NamespaceReadings, Reading
 from .observability import build_telemetry
 from .pipeline import IngestOptions, IngestPipeline, as_list
@@ -47,7 +47,7 @@ from .providers.llm_clients import (
     without_reranker,
 )
 from .query import QueryPipeline, validate_effort, validate_question
-from .retrieval.retriever import HybridRetriever, check_top_k
+from .retrieval.retriever import HybridRetriever, Rescore, check_top_k
 from .storage.documents import (
     DocumentStore,
     check_library,
@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from .evaluation.answers import AnswerReport, Judge
     from .evaluation.gold import GoldQuestion
     from .graph_explorer import GraphExplorer
-    from .memory.llamaindex import LoregraphMemory
+    from .memory.llamaindex import LoregraphMemory, LoregraphMemoryBlock
     from .memory.service import MemoryService
     from .retrieval.llamaindex import LocalRetriever
     from .storage.graph_api import KnowledgeGraphIndex
@@ -182,6 +182,7 @@ class KnowledgeEngine:
         self._embedding = embedding
         self._memory: MemoryService | None = None
         self._memory_lock = threading.Lock()
+        self._watches_memory = False
         self.answer_model = models.answers
         """The client of the model that writes answers; None without one."""
         self.writes_answers = models.answers is not None
@@ -639,6 +640,7 @@ class KnowledgeEngine:
                     ask=lambda asks, before, heard, recall: answer(
                         asks, turns=before, on_event=heard, recall=recall
                     ),
+                    known=lambda: self._document_frequency(namespace),
                     writes=self.writes_answers,
                     on_event=on_event,
                 )
@@ -796,8 +798,22 @@ class KnowledgeEngine:
                     self._settings.memory,
                     open_library=self._conversations,
                     count=load_tokeniser().count,
+                    client=self.answer_model,
                 )
+                if self._watches_memory:
+                    self._memory.watch_idle()
             return self._memory
+
+    def _document_frequency(self, namespace: Namespaces) -> Callable[[str], int]:
+        """Return how many passages of the namespaces hold a token."""
+        with self._readings.of(namespace) as reading:
+            return reading.parts.keyword.document_frequency()
+
+    def watch_memory(self) -> None:
+        """Close idle sessions of memory in the background from now on; servers do."""
+        self._watches_memory = True
+        if self._memory is not None or (self.path / FOLDER).exists():
+            self.memory.watch_idle()
 
     def _conversations(self, folder: Path) -> KnowledgeEngine:
         """Open the conversation library of a user, with this library's embedding models."""
@@ -814,6 +830,23 @@ class KnowledgeEngine:
         if library.vector_models() - self._embedding.identities:
             engine.reembed()
         return engine
+
+    def rank(
+        self, question: str, *, top_k: int, filters: Sequence[str], rescore: Rescore
+    ) -> list[Passage]:
+        """Return passages for a question by changed scores; for memory.
+
+        Args:
+            question: what is searched for.
+            top_k: maximum passages.
+            filters: as for `ask`.
+            rescore: changes the fused scores of all passages.
+        """
+        within = document_filter(list(filters) or None)
+        with self._readings.of(None) as reading:
+            return reading.queries.retrieve(
+                question, top_k=top_k, min_relevance=0.0, within=within, rescore=rescore
+            )
 
     @property
     def graph(self) -> GraphExplorer:
@@ -998,6 +1031,12 @@ class KnowledgeEngine:
         from .memory.llamaindex import LoregraphMemory
 
         return LoregraphMemory(self.memory, memory)
+
+    def as_memory_block(self, memory: Memory) -> LoregraphMemoryBlock:
+        """Return the memory of a user and session as a block of LlamaIndex's `Memory`."""
+        from .memory.llamaindex import LoregraphMemoryBlock
+
+        return LoregraphMemoryBlock(self.memory, memory)
 
     def as_retriever(
         self,

@@ -40,6 +40,7 @@ from .ingest.document import sanitise_text
 from .llm.budget import Budget, track_usage
 from .llm.client import private_replies
 from .observability import Telemetry, query_span, with_telemetry
+from .retrieval.retriever import Rescore
 from .routing.router import RoutedQuery, both_ways
 from .storage.schema import DocumentFilter
 from .types import Answer, Passage, TraceStep, Turn
@@ -135,12 +136,18 @@ class QueryPipeline:
         top_k: int | None,
         min_relevance: float,
         within: DocumentFilter | None,
+        rescore: Rescore | None = None,
     ) -> list[Passage]:
         """Retrieve passages; fall back to BM25 and the walk if embedding fails."""
 
         def search(components: Components, on_event: Listener) -> list[Passage]:
             found = components.retriever.search(
-                question, top_k=top_k, min_relevance=min_relevance, within=within, on_event=on_event
+                question,
+                top_k=top_k,
+                min_relevance=min_relevance,
+                within=within,
+                rescore=rescore,
+                on_event=on_event,
             )
             return found.passages
 

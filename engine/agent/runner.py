@@ -47,6 +47,11 @@ Decide = Callable[[State], Action]
 class Recall(Protocol):
     """Searches what the user said before; what it gives helps to understand, and is no source."""
 
+    @property
+    def preferences(self) -> Sequence[str]:
+        """Return what the user said they prefer, in their own words."""
+        ...
+
     def __call__(self, query: str) -> Sequence[Passage]:
         """Return the passages of memory nearest to a query."""
         ...
@@ -73,6 +78,7 @@ class AgentTools:
             question=question,
             turns=turns,
             reads=self.reads,
+            preferences=tuple(self.memory.preferences) if self.memory is not None else (),
             has_memory=self.memory is not None,
             has_web=self.web is not None,
         )

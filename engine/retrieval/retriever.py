@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,6 +85,8 @@ class SearchResult:
     trace: list[TraceStep] = field(default_factory=list)
 
 
+Rescore = Callable[[Sequence[str], Scores], Scores]
+"""Document id and fused score of each passage, in rows, to new scores: `(n,)` to `(n,)`."""
 QueryVectors = Mapping[str, NDArray[np.float32]]
 """Vectors of a question by the identity of their model; empty where none can read it."""
 
@@ -305,6 +307,7 @@ class HybridRetriever:
         min_relevance: float = 0.0,
         within: DocumentFilter | None = None,
         expander: Expander | None = None,
+        rescore: Rescore | None = None,
         on_event: Listener = null_listener,
     ) -> SearchResult:
         """Search passages, best first, each with its list scores and walk path.
@@ -312,7 +315,7 @@ class HybridRetriever:
         With `within`, every list and the walk see only the documents that it admits.
         `on_event` hears
         of each stage as it ends. `expander` makes the searches of this one instead of the
-        retriever's own.
+        retriever's own; `rescore` changes the scores before passages are read.
 
         Raises:
             QuestionError: a `top_k` below 1.
@@ -324,6 +327,7 @@ class HybridRetriever:
                 min_relevance=min_relevance,
                 within=within,
                 expander=expander,
+                rescore=rescore,
                 on_event=on_event,
             )
             found(search.passages)
@@ -358,6 +362,7 @@ class HybridRetriever:
         min_relevance: float = 0.0,
         within: DocumentFilter | None = None,
         expander: Expander | None = None,
+        rescore: Rescore | None = None,
         on_event: Listener = null_listener,
     ) -> SearchResult:
         wanted = self._settings.top_k if top_k is None else top_k
@@ -365,7 +370,9 @@ class HybridRetriever:
         within, steps = within or self._within, Tracer(on_event)
         searches = self._searches(question, within, steps, expander or self._expander)
         pool = wanted if self._judge is None else max(wanted, self._judge.candidates)
-        passages = self._found(question, searches, within=within, limit=pool, steps=steps)
+        passages = self._found(
+            question, searches, within=within, limit=pool, rescore=rescore, steps=steps
+        )
         if self._judge is not None:
             told: list[str] = []
             passages = rerank_passages(
@@ -429,6 +436,7 @@ class HybridRetriever:
         within: DocumentFilter | None,
         limit: int,
         steps: Tracer,
+        rescore: Rescore | None = None,
     ) -> list[Passage]:
         with self._library.read() as connection:
             english = self._views.current(connection, within).of(self._keyword.readable)
@@ -444,6 +452,9 @@ class HybridRetriever:
             chunks = len(shown.view.chunk_ids)
             steps.record("view", f"{chunks} chunks", "; ".join(known), names=len(known))
             ranking = self._rank(asked, searches, vectors, shown, steps)
+            if rescore is not None:
+                scores = rescore(shown.view.documents, ranking.scores)
+                ranking = replace(ranking, scores=scores, walk_order=None)
             if self._settings.walk and self._settings.second_look:
                 ranking = self._look_again(connection, asked, ranking, shown)
                 first = f"the first {LOOKED_AT} as a set"

@@ -1,6 +1,6 @@
 """API of `graph` for the engine, with its errors mapped to the engine's.
 
-No other module of the engine imports `graph`, but for the character classes of `graph.text.cjk`.
+No other module of the engine imports `graph`, but for `graph.text.cjk` and `graph.text.patterns`.
 Names load on first use: a question needs no extraction, a statistic no search.
 """
 
