@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from .answering.extractive.likeness import likeness_reader
 from .arguments import accepts_query, checks_types
 from .cache import build_answer_cache
 from .components import Components, derive_copy, separate_embedding, settings_of_copy
@@ -26,6 +27,7 @@ from .config import Settings
 from .conversation import parse_history
 from .embeddings.choice import EmbeddingChoice, choose_models, probe_error, skip_probe
 from .embeddings.cross_encoder import load_reader
+from .embeddings.question_encoder import load_question_encoder
 from .embeddings.tokenizer import load_tokeniser
 from .enrichment.unanswered import forget_unanswered
 from .errors import LibraryError, QuestionError, SettingsError
@@ -81,7 +83,7 @@ if TYPE_CHECKING:
     from llama_index.core.tools import FunctionTool, QueryEngineTool
 
     from .agent.runner import Decide
-    from .agent.workflow import AgentWorkflow
+    from .agent.workflow import SearchWorkflow
     from .answering.corrective import WebSearch
     from .entities import EntityEditor
     from .evaluation.answers import AnswerReport, Judge
@@ -128,6 +130,7 @@ class KnowledgeEngine:
         models = build_models(settings, llm=llm, llms=llms, ledger=self._ledger)
         telemetry = build_telemetry(settings.telemetry)
         reader = load_reader(settings.answer.reader)
+        likeness = likeness_reader(load_question_encoder(settings.answer.reader))
 
         def reading(library: Library, settings: Settings, embed: EmbeddingChoice) -> Reading:
             make = partial(
@@ -137,6 +140,7 @@ class KnowledgeEngine:
                 models=models,
                 history=self._ledger.rows,
                 reader=reader,
+                likeness=likeness,
                 web_search=web_search,
             )
             parts = make(embed_models=embed.models)
@@ -1106,7 +1110,7 @@ class KnowledgeEngine:
         decide: Decide | None = None,
         filters: Filters = None,
         namespace: Namespaces = None,
-    ) -> AgentWorkflow:
+    ) -> SearchWorkflow:
         """Return agentic search as a LlamaIndex workflow: `await workflow.run(question=…)`.
 
         Args:
@@ -1115,7 +1119,7 @@ class KnowledgeEngine:
             namespace: only documents of this one, or of these; None means all.
         """
         from .agent.runner import AgentTools
-        from .agent.workflow import AgentWorkflow
+        from .agent.workflow import SearchWorkflow
 
         within = document_filter(filters, namespace=namespace)
 
@@ -1129,7 +1133,7 @@ class KnowledgeEngine:
 
         agent = self._whole.parts.agent
         tools = AgentTools(answer=answer, search=search, reads=agent.tools().reads)
-        return AgentWorkflow(tools, decide=decide or agent.decider(), limits=agent.limits)
+        return SearchWorkflow(tools, decide=decide or agent.decider(), limits=agent.limits)
 
     def as_tool(self) -> QueryEngineTool:
         """Return the router as one LlamaIndex tool; see `tools` for all of them."""

@@ -301,8 +301,8 @@ def write_relations(
     return write_difference_at(connection, relations, rows=rows, at=ends, values=only)
 
 
-def read_edges(connection: Connection) -> tuple[int, list[tuple[str, str, float]]]:
-    """Read the number of relations, and summed weights by entity pair.
+def read_edges(connection: Connection) -> list[tuple[str, str, float]]:
+    """Read summed weights by entity pair.
 
     Pairs in sorted order, sorted; weights are summed in the order of the relations' ids.
     """
@@ -312,6 +312,4 @@ def read_edges(connection: Connection) -> tuple[int, list[tuple[str, str, float]
     weights: dict[tuple[str, str], float] = defaultdict(float)
     for _, source, target, weight in rows:
         weights[(source, target) if source < target else (target, source)] += weight
-    return len(rows), [
-        (source, target, weights[source, target]) for source, target in sorted(weights)
-    ]
+    return [(source, target, weights[source, target]) for source, target in sorted(weights)]

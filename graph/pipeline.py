@@ -17,14 +17,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, update
 
 from .communities.descriptions import (
     collect_descriptions,
     has_descriptions,
     read_descriptions,
 )
-from .communities.incremental import ANCHOR, stable_communities
+from .communities.incremental import (
+    ANCHOR,
+    IncrementalState,
+    LocalChange,
+    Parameters,
+    change_locally,
+    communities_of_rows,
+    write_anchor,
+)
 from .communities.leiden import cluster_communities as cluster
 from .communities.reports import FORMAT, parts_of, report_input, write_reports
 from .isolation import Fault, Isolation
@@ -291,8 +299,11 @@ def _leave_out(connection: Connection, documents: Collection[str], *, why: str) 
         put_faults(connection, dict.fromkeys(inside, why), stage=DERIVE)
 
 
-Way = Literal["exact", "anchored"]
-"""Clustering of everything, or of what changed since the last time."""
+Way = Literal["auto", "exact", "anchored"]
+"""Clustering of everything, or of what changed since the last time.
+
+"auto": everything up to `FEW_ENTITIES`, above them what changed.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,7 +317,7 @@ class DeriveOptions:
     max_community_size: int = 20
     resolution: float = 1.0
     seed: int = 20240601
-    communities: Way = "exact"
+    communities: Way = "auto"
     drift: float = 0.1
 
 
@@ -360,22 +371,19 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
     related = stated_relations(connection, said=said.texts, only=touched)
     relation_rows = write_relations(connection, related, only=touched)
     report("cluster", 0, 1)
-    relation_count, edges = read_edges(connection)
-    entity_ids = list(connection.execute(select(entities.c.id).order_by(entities.c.id)).scalars())
-    clusters = _clusters(connection, entity_ids, edges, options)
-    fresh, community_count = _write_communities(connection, clusters)
-    again = clusters if touched is None else communities_of(clusters, touched, fresh=fresh)
-    report("report", 0, len(again))
-    report_rows, written = _report_anew(connection, again, parts_of(clusters), said=said.texts)
-    report("report", len(again), len(again))
+    clustered = _cluster(connection, options, entity_rows, relation_rows)
+    again = clustered.again(connection, touched)
+    report("report", 0, len(again.communities))
+    report_rows, written = _report_anew(connection, again, said=said.texts)
+    report("report", len(again.communities), len(again.communities))
     write_state(connection, "derived", str(current))
     return Derived(
-        entities=len(entity_ids),
-        relations=relation_count,
-        communities=len(clusters),
-        reports=connection.execute(select(func.count()).select_from(reports)).scalar_one(),
+        entities=_count(connection, entities),
+        relations=_count(connection, relations),
+        communities=_count(connection, communities),
+        reports=_count(connection, reports),
         reports_written=written,
-        rows_written=community_count
+        rows_written=clustered.written
         + sum(rows.count for rows in (entity_rows, name_rows, relation_rows, report_rows)),
     )
 
@@ -412,27 +420,125 @@ def _write_descriptions(connection: Connection) -> _Said:
     return _Said(texts=said, changed={*changed})
 
 
-def _clusters(
-    connection: Connection,
-    entity_ids: Sequence[str],
-    edges: Sequence[tuple[str, str, float]],
-    options: DeriveOptions,
-) -> Sequence[Community]:
-    """Return the community hierarchy, in the order of `leiden.communities`."""
-    size, resolution, seed = options.max_community_size, options.resolution, options.seed
-    if options.communities == "anchored":
-        return stable_communities(
+def _count(connection: Connection, table: Table) -> int:
+    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Again:
+    """Communities that are reported again, and the parts of the large ones among them."""
+
+    communities: Sequence[Community]
+    parts: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clustered:
+    """Result of clustering: all communities, or None where few changed, and the new ones' ids."""
+
+    every: Sequence[Community] | None
+    fresh: set[str]
+    written: int
+
+    def again(self, connection: Connection, touched: Collection[str] | None) -> _Again:
+        """Return the communities that are new or have a touched member."""
+        if self.every is not None:
+            again = self.every
+            if touched is not None:
+                again = communities_of(self.every, touched, fresh=self.fresh)
+            return _Again(communities=again, parts=parts_of(self.every))
+        if touched is None:
+            read = connection.execute(select(communities)).all()
+        else:
+            home = select(members.c.community_id)
+            ids = {row[0] for row in rows_in(connection, home, members.c.entity_id, touched)}
+            query = select(communities)
+            read = list(rows_in(connection, query, communities.c.id, ids | self.fresh))
+        found = communities_of_rows(connection, read)
+        below = select(communities)
+        ids = {one.id for one in found}
+        parts = rows_in(connection, below, communities.c.parent_id, ids)
+        stubs = [
+            Community(id=row.id, level=row.level, parent_id=row.parent_id, entity_ids=())
+            for row in parts
+            if row.id not in ids
+        ]
+        ordered = sorted(found, key=lambda one: (one.level, -len(one.entity_ids), one.entity_ids))
+        return _Again(communities=ordered, parts=parts_of([*found, *stubs]))
+
+
+FEW_ENTITIES = 5_000
+"""Number of entities up to which `auto` clusters all of them after each change."""
+
+
+def _cluster(
+    connection: Connection, options: DeriveOptions, entity_rows: Difference, ties: Difference
+) -> _Clustered:
+    """Cluster all entities, or take in what changed, and write the communities."""
+    count = _count(connection, entities)
+    parameters = Parameters(
+        max_size=options.max_community_size,
+        resolution=options.resolution,
+        seed=options.seed,
+        drift=options.drift,
+    )
+    way = options.communities
+    if way == "anchored" or (way == "auto" and count > FEW_ENTITIES):
+        columns = list(relations.columns.keys())
+        ends = [columns.index(name) for name in ("source_id", "target_id")]
+        rows = (*ties.before.values(), *ties.after.values())
+        change = change_locally(
             connection,
-            entity_ids,
-            edges,
-            drift=options.drift,
-            max_size=size,
-            resolution=resolution,
-            seed=seed,
+            came={key[0] for key in entity_rows.come},
+            gone={key[0] for key in entity_rows.gone},
+            related={row[end] for row in rows for end in ends},
+            count=count,
+            parameters=parameters,
         )
-    if read_state(connection, ANCHOR):
+        if change is not None:
+            return _write_change(connection, change)
+    elif read_state(connection, ANCHOR):
         write_state(connection, ANCHOR, "")
-    return cluster(entity_ids, edges, max_size=size, resolution=resolution, seed=seed)
+        way = "exact"
+    found = _cluster_all(connection, options)
+    if way == "anchored" or (way == "auto" and count > FEW_ENTITIES):
+        write_anchor(connection, parameters, IncrementalState())
+    fresh, written = _write_communities(connection, found)
+    return _Clustered(every=found, fresh=fresh, written=written)
+
+
+def _cluster_all(connection: Connection, options: DeriveOptions) -> Sequence[Community]:
+    """Return the community hierarchy, in the order of `leiden.cluster_communities`."""
+    entity_ids = connection.execute(select(entities.c.id).order_by(entities.c.id)).scalars().all()
+    return cluster(
+        entity_ids,
+        read_edges(connection),
+        max_size=options.max_community_size,
+        resolution=options.resolution,
+        seed=options.seed,
+    )
+
+
+def _write_change(connection: Connection, change: LocalChange) -> _Clustered:
+    """Replace the communities that changed, and take all others for clean again."""
+    before, after = ({one.id: one for one in some} for some in (change.before, change.after))
+    gone, fresh = before.keys() - after.keys(), after.keys() - before.keys()
+    written = 0
+    for batch in in_batches(gone):
+        for table in (members, reports):
+            away = delete(table).where(table.c.community_id.in_(batch))
+            written += connection.execute(away).rowcount
+    dirty = update(communities).where(communities.c.dirty)
+    connection.execute(dirty.values(dirty=False))
+    rows = [
+        {"id": one.id, "level": one.level, "parent_id": one.parent_id, "dirty": False}
+        for one in after.values()
+    ]
+    written += write_difference_at(
+        connection, communities, rows=rows, at=(communities.c.id,), values={*before, *after}
+    ).count
+    written += _write_members(connection, (after[key] for key in sorted(fresh)))
+    return _Clustered(every=None, fresh=fresh, written=written)
 
 
 def _write_resolved(connection: Connection, named: Resolved) -> tuple[Difference, Difference]:
@@ -508,32 +614,32 @@ def _write_communities(connection: Connection, found: Sequence[Community]) -> tu
         for value in found
     ]
     written += write_difference(connection, communities, rows).count
-    member_rows = [
+    written += _write_members(connection, (value for value in found if value.id not in held))
+    return {value.id for value in found} - held, written
+
+
+def _write_members(connection: Connection, found: Iterable[Community]) -> int:
+    rows = [
         {"community_id": value.id, "entity_id": entity_id}
         for value in found
-        if value.id not in held
         for entity_id in value.entity_ids
     ]
-    if member_rows:
-        connection.execute(insert(members), member_rows)
-    return {value.id for value in found} - held, written + len(member_rows)
+    if rows:
+        connection.execute(insert(members), rows)
+    return len(rows)
 
 
 def _report_anew(
-    connection: Connection,
-    again: Sequence[Community],
-    parts: Mapping[str, tuple[str, ...]],
-    *,
-    said: Mapping[str, str],
+    connection: Connection, again: _Again, *, said: Mapping[str, str]
 ) -> tuple[Difference, int]:
     """Rewrite possibly changed reports; return rows and the number written."""
-    anew = {one.id for one in again}
-    told = {part for one in again for part in parts.get(one.id, ())} - anew
+    anew = {one.id for one in again.communities}
+    told = {part for one in again.communities for part in again.parts.get(one.id, ())} - anew
     resting_on = report_input(
         connection,
-        again,
+        again.communities,
         said=said,
-        parts=parts,
+        parts=again.parts,
         told={one.community_id: one for one in derived_reports(connection, told)},
     )
     previous = {one.fingerprint: one for one in derived_reports(connection, anew)}

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from numpy.typing import NDArray
 
 from graph.text.cjk import HAN
+from graph.text.patterns import lazy_regex
 
 from ..answering.extractive.question_type import has_birth_and_death
 from ..events import Listener, StepEvent, null_listener
@@ -155,16 +156,16 @@ def embedder(embed_model: EmbeddingModel | None) -> Embed | None:
 
 
 LIFE = frozenset(("born", "birth", "die", "death", "出生", "生于", "去世", "逝世"))
-_HEADING = re.compile(r"^\s*#{1,6}\s|^[A-Z]{2,}(?:[ ,:'’&-]+[A-Z]{2,})+[ .:]*$")
-_RULE = re.compile(r"^[\W\d_]*$")
-_RULE_LINE = re.compile(r"^\s*[-=_*~]{3,}\s*$", re.MULTILINE)
-_KEY_VALUE = re.compile(r"^[ \t]*[^\W\d_][^\n:：。！？]{0,30}[:：][ \t]*\S", re.MULTILINE)
-_TABLE_HEAD = re.compile(r"\n\s*\|(?:\s*:?-+:?\s*\|)+\s*$")
-_NAME = re.compile(
+_HEADING = lazy_regex(r"^\s*#{1,6}\s|^[A-Z]{2,}(?:[ ,:'’&-]+[A-Z]{2,})+[ .:]*$")
+_RULE = lazy_regex(r"^[\W\d_]*$")
+_RULE_LINE = lazy_regex(r"^\s*[-=_*~]{3,}\s*$", re.MULTILINE)
+_KEY_VALUE = lazy_regex(r"^[ \t]*[^\W\d_][^\n:：。！？]{0,30}[:：][ \t]*\S", re.MULTILINE)
+_TABLE_HEAD = lazy_regex(r"\n\s*\|(?:\s*:?-+:?\s*\|)+\s*$")
+_NAME = lazy_regex(
     r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Z][\w'’-]+(?=\s[A-Z])|《[^》]+》|「[^」]+」"
     rf"|[{HAN}]{{2,}}·[{HAN}]{{2,}}"
 )
-_PRONOUN = re.compile(
+_PRONOUN = lazy_regex(
     r"^(?:(?:He|She|It|They|His|Her|Its|Their|This|These|That|The (?:film|song|album|company|book"
     r"|series|station|building|town|city|village|band|novel|game))\b|他|她|它|他们|她们|它们|其|该|此|本[片书剧作曲专])"
 )

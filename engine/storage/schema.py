@@ -85,6 +85,7 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX IF NOT EXISTS described_statements ON statements (predicate) "
         "WHERE description != ''",
         "CREATE INDEX IF NOT EXISTS unlinked_chunks ON chunks (id) WHERE NOT linked",
+        "CREATE INDEX IF NOT EXISTS ix_communities_parent_id ON communities (parent_id)",
     ),
 }
 

@@ -27,6 +27,7 @@ from .vector_cache import (
     changed_vectors,
     compact_vectors,
     count_vectors,
+    hnsw_available,
     load_hnsw,
     merge_segments,
     read_vectors,
@@ -66,7 +67,7 @@ class BackgroundCompactor:
 
     def opened(self, read: Callable[[Sequence[bytes]], VectorSegment]) -> VectorSegment:
         """Load vectors in the order of a stored graph, used unless it needs compaction."""
-        found = cached_graph(self._folder, model=self._model)
+        found = cached_graph(self._folder, model=self._model) if hnsw_available() else None
         held = read(found[1] if found is not None else ())
         if found is not None:
             self._graph = load_hnsw(found[0], held)
@@ -88,6 +89,14 @@ class BackgroundCompactor:
             return
         with self._guard:
             if self._thread is not None or self._failed is held.base or not self._is_wanted():
+                return
+            if not hnsw_available():
+                logger.warning(
+                    "%d vectors are compared one by one: pip install 'loregraph[faiss]' for a "
+                    "search graph",
+                    len(held.slots),
+                )
+                self._failed = held.base
                 return
             # A thread of its own and no pool: a pool would be waited for when the program ends.
             self._thread = threading.Thread(

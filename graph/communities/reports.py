@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, case, select
 
 from ..linking import stated_relations
 from ..model import (
@@ -30,12 +30,16 @@ from ..model import (
 )
 from ..storage.database import chunks_of_documents, entities_by_id, keys_of_entities
 from ..storage.facts import rows_in
-from ..storage.schema import chunks, mentions
+from ..storage.schema import chunks, entities, mentions
+from ..storage.schema import members as community_members
 from ..text.sentences import Sentence, is_near_duplicate, sentence_words, sentences_with_entities
 from .titles import Phrase, Saying, joined_title, title_of
 
 LARGE = 40
 """Size above which a divided community is reported from its children."""
+
+LEADING = 200
+"""Number of most mentioned members that may name a large community."""
 
 ORDER_COUNTS = 0.8
 """Discount of each further finding of one child."""
@@ -133,8 +137,9 @@ class ReportInput:
     """All that reports rest on. No order is asked of any collection.
 
     `parts` gives the ids of the communities that a large one is told from (see `parts_of`), `told`
-    the reports of those that are not among `communities`. Ids in relations, communities and
-    mentions that the two mappings do not hold are an error of the caller and raise `KeyError`.
+    the reports of those that are not among `communities`. Of a large one's members `entities` need
+    only have the leading ones. Other ids in relations, communities and mentions that the mappings
+    do not hold are an error of the caller and raise `KeyError`.
     """
 
     communities: tuple[Community, ...] = ()
@@ -193,7 +198,9 @@ def _composed(
     previous: Mapping[str, Report],
 ) -> Report:
     told = [(part.title, _mass(part.rating)) for part in parts]
-    title = joined_title(told, most_mentioned(community, entities))
+    known = [entity_id for entity_id in community.entity_ids if entity_id in entities]
+    leading = most_mentioned(replace(community, entity_ids=tuple(known)), entities)[:LEADING]
+    title = joined_title(told, leading)
     rests_on = sorted(part.fingerprint for part in parts)
     fingerprint = content_id("f", FORMAT, community.id, str(community.level), title, *rests_on)
     if fingerprint in previous:
@@ -463,7 +470,7 @@ def report_input(
     inside = frozenset(one for cluster in read for one in cluster.entity_ids)
     relations = stated_relations(connection, said=said, only=inside)
     named = _mentions(connection, inside)
-    members = (one for cluster in clusters for one in cluster.entity_ids)
+    members = {*inside, *_leading(connection, [one.id for one in clusters if one.id in parts])}
     spoken = {mention.chunk_id for mention in named}
     spoken.update(place.chunk_id for relation in relations for place in relation.evidences)
     return ReportInput(
@@ -476,6 +483,17 @@ def report_input(
         parts=parts,
         told=told,
     )
+
+
+def _leading(connection: Connection, community_ids: Iterable[str]) -> Iterator[str]:
+    """Yield the most mentioned members of communities, as `most_mentioned` ranks them."""
+    table = entities.c
+    halved = case((table.type == "CONCEPT", 0.5), else_=1.0)
+    ranked = select(table.id).join(community_members, community_members.c.entity_id == table.id)
+    ranked = ranked.order_by((table.mention_count * halved).desc(), table.name, table.id)
+    for community_id in community_ids:
+        inside = ranked.where(community_members.c.community_id == community_id)
+        yield from connection.execute(inside.limit(LEADING)).scalars()
 
 
 def _mentions(connection: Connection, inside: Collection[str]) -> list[EntityMention]:

@@ -353,7 +353,7 @@ class _Changes:
     ) -> _Run:
         """Build the clusters of now: rules propose for the names asked, the others' are stored."""
         profiles = {key: p for key in sorted(keys) if (p := self._kept.profile(key))}
-        given = self._given(profiles)
+        given = self._given(profiles, asked)
 
         def links_of(stage: str, root: Root) -> list[Link]:
             if stage in COMPACT:
@@ -365,7 +365,9 @@ class _Changes:
         clusters = Clusters(profiles, self._decisions.apart)
         return _followed(clusters, links_of, self._decisions, reads=given.reads)
 
-    def _given(self, profiles: Mapping[str, Profile]) -> Inputs:
+    def _given(
+        self, profiles: Mapping[str, Profile], asked: Collection[str] | None = None
+    ) -> Inputs:
         return Inputs(
             profiles=profiles,
             stated=self._stated(profiles),
@@ -374,6 +376,7 @@ class _Changes:
             look_up=self._kept.profile,
             named=self._named,
             told=self._told,
+            asked=asked,
         )
 
     def _stated(self, profiles: Mapping[str, Profile]) -> list[tuple[str, str]]:

@@ -434,14 +434,17 @@ def similar_links(
     profiles: Profiles,
     *,
     neighbours: Neighbours | None = None,
+    only: Collection[str] | None = None,
     note: Callable[[str, str], object] | None = None,
 ) -> Iterator[Link]:
     """Return links of sure pairs. Vectors never make a pair sure.
 
-    Pairs of which neighbours decide are told to `note`.
+    With `only`, those whose first key is among these. Pairs of which neighbours decide are told to
+    `note`.
     """
     weigh = _weighing(profiles, neighbours or {})
-    for pair in weigh.all_of(set(near_pairs(weigh.spellings))):
+    pairs = {p for p in near_pairs(weigh.spellings) if only is None or p[0] in only}
+    for pair in weigh.all_of(pairs):
         if note is not None and weigh.is_in_doubt(pair):
             note(pair.first, pair.second)
         if pair.is_sure:

@@ -66,6 +66,7 @@ class Inputs:
         look_up: the profile of any name of the library, also of one that is not to be resolved.
         named: for a document the names that documents about the same things share.
         told: for a document the parts of its titles.
+        asked: names of which links are asked for; None for all.
         reads: blocks that rules read besides those of `blocks_of`, by the owner of links; filled
             while rules run.
     """
@@ -77,6 +78,7 @@ class Inputs:
     look_up: LookUp
     named: Mapping[str, Collection[str]] | None = None
     told: Mapping[str, Sequence[NameParts]] | None = None
+    asked: Collection[str] | None = None
     reads: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
@@ -92,11 +94,16 @@ def _similar(given: Inputs, _root: Root) -> Iterator[Link]:
         near = {*given.neighbours.get(first, ()), *given.neighbours.get(second, ())}
         given.reads[first].update(BESIDE + key for key in near)
 
-    return similar_links(given.profiles, neighbours=given.neighbours, note=note)
+    return similar_links(given.profiles, neighbours=given.neighbours, only=given.asked, note=note)
+
+
+def _asked(links: Iterable[Link], given: Inputs) -> Iterator[Link]:
+    """Leave out links of names that are not asked for, before more is read for them."""
+    return (link for link in links if given.asked is None or link.key in given.asked)
 
 
 def _full_names(given: Inputs, root: Root) -> Iterator[Link]:
-    for link in full_name_links(given.profiles, root):
+    for link in _asked(full_name_links(given.profiles, root), given):
         beside = once_beside((link.key, link.other), given)
         given.reads[link.key].update(AMONG + key for key in beside)
         if not _is_relative(link, given):
@@ -111,11 +118,12 @@ def _initials(given: Inputs, root: Root) -> Iterator[Link]:
 
 
 def _parts(given: Inputs, root: Root) -> Iterator[Link]:
-    return (link for link in part_links(given.profiles, root) if not _is_beside(link, given))
+    links = _asked(part_links(given.profiles, root), given)
+    return (link for link in links if not _is_beside(link, given))
 
 
 def _short_names(given: Inputs, root: Root) -> Iterator[Link]:
-    links = short_name_links(given.profiles, root, given.told)
+    links = _asked(short_name_links(given.profiles, root, given.told), given)
     return (link for link in links if not _is_beside(link, given))
 
 

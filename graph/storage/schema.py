@@ -243,7 +243,7 @@ communities = Table(
     metadata,
     Column("id", String, primary_key=True),
     Column("level", Integer, nullable=False),
-    Column("parent_id", String),
+    Column("parent_id", String, index=True),
     Column("dirty", Boolean, nullable=False, default=False),
 )
 

@@ -62,9 +62,9 @@ class ShuffledCitations:
 
 
 def runs(
-    library: Path, coarse: Path | None, questions: Sequence[GoldQuestion]
+    library: Path, coarse: Path | None, questions: Sequence[GoldQuestion], only: Sequence[str]
 ) -> Iterator[tuple[str, AnswerReport]]:
-    tried = [("as set", library, {}), *((name, library, one) for name, one in REGRESSIONS.items())]
+    tried = [("as set", library, {}), *((name, library, REGRESSIONS[name]) for name in only)]
     tried += [("chunks 512 to 2,048", coarse, {})] if coarse else []
     for name, place, changes in tried:
         settings = Settings.model_validate({"retrieve": BASE | changes})
@@ -104,10 +104,12 @@ def main() -> None:
     parser.add_argument("library", type=Path)
     parser.add_argument("gold", type=Path)
     parser.add_argument("--coarse", type=Path)
+    parser.add_argument("--only", nargs="*", default=list(REGRESSIONS), choices=REGRESSIONS)
     parser.add_argument("--rows", type=Path)
     parser.add_argument("--n", type=int, default=80)
     arguments = parser.parse_args()
-    found = runs(arguments.library, arguments.coarse, read_gold(arguments.gold))
+    questions = read_gold(arguments.gold)
+    found = runs(arguments.library, arguments.coarse, questions, arguments.only)
     rows = kept_rows(arguments.rows, found)
     base, n = rows["as set"], min(arguments.n, len(rows["as set"]))
     rng = random.Random(1)  # noqa: S311

@@ -76,7 +76,7 @@ def events(facts: Sequence[PlacedFact], births: Sequence[GoldQuestion]) -> Itera
             )
     for question in births:
         born, year = _BORN.fullmatch(question.text), _YEAR.search(question.answers[0])
-        if born and year:
+        if born and year and "," not in question.text:
             yield Event(
                 verb="was born", is_person=True, name=born["en"] or born["zh"], year=int(year[1]),
                 span=question.query.gold_spans[0], language=question.language,
@@ -87,26 +87,46 @@ _BORN = re.compile(r"When was (?P<en>.+) born\?|(?P<zh>.+)出生于哪一年？"
 
 
 def comparisons(found: Iterable[Event]) -> Iterator[GoldQuestion]:
-    """Yield questions which of two events came first, each event used once."""
+    """Yield questions which of two and of four events came first, each event used once."""
     by_verb: dict[tuple[str, bool, Language], list[Event]] = defaultdict(list)
     for one in found:
         by_verb[one.verb, one.is_person, one.language].append(one)
-    for (verb, person, language), some in sorted(by_verb.items()):
-        for one, other in zip(some[::2], some[1::2], strict=False):
-            if one.name == other.name or one.year == other.year:
-                continue
-            text = f"{'Who' if person else 'Which'} {verb} earlier, {one.name} or {other.name}?"
-            if language == "zh":
-                text = f"{one.name}和{other.name}谁出生得更早？"
-            yield gold_question(
-                text,
-                kind="comparison",
-                language=language,
-                spans=[one.span, other.span],
-                answers=[one.name if one.year < other.year else other.name],
-                hops=2,
-                made="two dated events with one verb",
-            )
+    for _, some in sorted(by_verb.items()):
+        while len(some) > 1:
+            for size in (2, SEVERAL):
+                group, some = some[:size], some[size:]
+                years = sorted(one.year for one in group)
+                distinct = len({one.name for one in group}) == size == len(group)
+                if distinct and years[0] != years[1]:
+                    yield _compared(group)
+
+
+SEVERAL = 4
+"""Number of events of a question for the first of several."""
+
+
+def _compared(group: Sequence[Event]) -> GoldQuestion:
+    first = min(group, key=lambda one: one.year)
+    names, several = [one.name for one in group], len(group) > 2
+    if first.language == "zh":
+        text = (
+            f"{'、'.join(names)}中谁出生得最早？"
+            if several
+            else f"{'和'.join(names)}谁出生得更早？"
+        )
+    else:
+        opening = f"{'Who' if first.is_person else 'Which'} {first.verb}"
+        opening += " first" if several else " earlier"
+        text = f"{opening}, {', '.join(names[:-1])} or {names[-1]}?"
+    return gold_question(
+        text,
+        kind="superlative" if several else "comparison",
+        language=first.language,
+        spans=[one.span for one in group],
+        answers=[first.name],
+        hops=len(group),
+        made=f"{len(group)} dated events with one verb",
+    )
 
 
 def designations(
@@ -166,6 +186,8 @@ def _defined(question: GoldQuestion) -> tuple[str, str]:
 _NAME_WITHIN = re.compile(r"(?<=[a-z,] )[A-Z][\w'’-]{2,}(?: [A-Z][\w'’-]+)*\b(?! [A-Z])")
 _HAN_TAGS = ("nr", "ns", "nt", "nz", "nrt")
 PART_KINDS = ("when", "where", "how many", "how much", "who", "which", "table", "faq", "section")
+MAX_DOCUMENTS = 8
+"""Documents that a name may stand in to join two facts; a country joins anything."""
 _APART = 2_000
 """Least characters between two spans of one document that are asked for together."""
 
@@ -186,8 +208,9 @@ def two_facts(
             for name in _names_in(one, texts):
                 by_name[name].append(one)
     used: set[str] = set()
-    for _, some in sorted(by_name.items(), key=lambda each: (len(each[1]), each[0])):
-        for one in some:
+    for name, some in sorted(by_name.items(), key=lambda each: (len(each[1]), each[0])):
+        joins = some[0].kind == "field" or sum(name in t for t in texts.values()) <= MAX_DOCUMENTS
+        for one in some if len(some) > 1 and joins else ():
             free = (o for o in some if o.text not in used and _are_apart(one, o))
             other = next(free, None) if one.text not in used else None
             if other is not None:

@@ -64,8 +64,10 @@ EASY_SHARE = 0.6
 FEWEST = 20
 """Questions that a set holds even where BM25 finds more of them first, as in a small library."""
 UNANSWERABLE_SHARE = 0.1
-SEVERAL_PLACES = ("two hops", "comparison", TWO_FACTS)
-"""Kinds that need two places; a third of the questions where the library gives as many."""
+SEVERAL_PLACES = {"two hops": 0.22, "superlative": 0.12, "comparison": 0.08, TWO_FACTS: 0.08}
+"""Shares of the kinds that need several places, which are chosen first."""
+SEVERAL_SHARE = 1 / 3
+"""Share that they fill together where one of them lacks."""
 KIND_SHARE = 0.15
 """Maximum share of one kind."""
 _WIDESPREAD = 5
@@ -148,6 +150,7 @@ def _documents(engine: KnowledgeEngine, seed: int) -> list[SourceDocument]:
         language: Language = detect_language(text[:20_000])
         named = titles[title] == 1 and 2 <= len(title) <= MAX_TITLE_CHARACTERS
         named = named and re.search(r"[<>{}\n“”]|\.\w{2,4}$", title) is None
+        named = named and (language == "zh" or not has_han(title))
         found.append(
             SourceDocument(id=row.id, title=title, text=text, language=language, is_named=named)
         )
@@ -278,7 +281,7 @@ def _placed(asked: english.SentenceQuestion, one: _Sentence) -> list[GoldQuestio
             kind=asked.kind,
             language=one.document.language,
             spans=[one.document.span(one.start, one.end)],
-            answers=[asked.value],
+            answers=[asked.value.strip()],
             made="one sentence",
         )
     ]
@@ -320,9 +323,12 @@ def _filtered(
         one = same[0]
         if len({each.answers for each in same}) > 1 or not 6 <= len(one.text) <= 300:
             continue
-        if one.kind not in ("comparison", *OVERVIEWS, UNANSWERABLE) and not _is_sound(
-            one, documents
-        ):
+        if one.kind not in (
+            "comparison",
+            "superlative",
+            *OVERVIEWS,
+            UNANSWERABLE,
+        ) and not _is_sound(one, documents):
             continue
         found.append(one)
     return found
@@ -391,7 +397,8 @@ def _spread(
 ) -> tuple[list[GoldQuestion], int]:
     """Return the first questions that keep easy and unanswerable ones within their shares."""
     answerable = int(size * (1 - UNANSWERABLE_SHARE))
-    most = {kind: max(1, int(KIND_SHARE * size)) for kind in {one.kind for one in candidates}}
+    most = {one.kind: max(1, int(KIND_SHARE * size)) for one in candidates}
+    most |= {kind: round(share * size) for kind, share in SEVERAL_PLACES.items()}
     most[UNANSWERABLE] = max(1, size - answerable)
     several = [one for one in candidates if one.kind in SEVERAL_PLACES]
     kinds: Counter[str] = Counter()
@@ -399,7 +406,7 @@ def _spread(
     seen: set[tuple[str, int]] = set()
     count = 0
     # Several places first; then by kinds; last, what one kind leaves free is given to the others.
-    turns = [(several, 1, size // 3), (several, size, size // 3)]
+    turns = [(several, 1, size), (several, size, round(SEVERAL_SHARE * size))]
     for some, limit, whole in (*turns, (candidates, 1, size), (candidates, size, size)):
         for one in some:
             bound = most[one.kind] * (1 if one.kind in (UNANSWERABLE, *OVERVIEWS) else limit)

@@ -51,7 +51,8 @@ _NO_KEY = re.compile(
 _GENERIC = re.compile(
     r"^(?:introduction|overview|summary|notes?|background|contents?|conclusions?|references|appendix"
     r"|abstract|see also|general|history|details?|miscellaneous|about|other|more|preface|index"
-    r"|further reading|简介|概述|概况|背景|总结|附录|其他|说明|前言|目录|结语|备注|附注)\W*$",
+    r"|further reading|(?:introduction|overview|summary|conclusion)\b.*"
+    r"|简介|概述|概况|背景|总结|附录|其他|说明|前言|目录|结语|备注|附注)\W*$",
     re.IGNORECASE,
 )
 _DATED = re.compile(
@@ -198,6 +199,10 @@ def _of_heading(document: SourceDocument, section: Section) -> Iterator[GoldQues
     least = _LEAST_ANSWER // 2 if document.language == "zh" else _LEAST_ANSWER
     ends = [end for _, end in sentence_spans(said)]
     value = strip_markdown(said[: next((end for end in ends if end >= least), ends[-1])])
+    if _LEADS_IN.search(value) or (
+        len(ends) == 1 and section.body[1] - section.body[0] > 3 * len(said)
+    ):
+        return
     text, kind = heading_question(document, heading)
     if text:
         yield gold_question(
@@ -210,6 +215,12 @@ def _of_heading(document: SourceDocument, section: Section) -> Iterator[GoldQues
         )
 
 
+_LEADS_IN = re.compile(
+    r"^(?:this (?:question|section|chapter|page|document)|the following|here (?:is|are))"
+    r"|[:：]$|\b(?:below|following)\b|^(?:本[节章文页]|下面|以下|如下)|如下|以下",
+    re.IGNORECASE,
+)
+"""A first sentence that announces what follows, and so answers nothing."""
 _ASKING = re.compile(
     r"(?:what|who|whom|whose|which|when|where|why|how|is|are|was|were|do|does|did|can|could|will"
     r"|would|should|may|must|has|have)\b",
