@@ -732,7 +732,7 @@ class KnowledgeEngine:
         Entities, communities and reports are derived where they are not up to date; a vector store
         outside is compared with the library and every vector in it written anew.
         """
-        return repair_library(self._indexer, self._spaces)
+        return repair_library(self._library, self._indexer, self._spaces)
 
     @checks_types
     def export_graph(

@@ -102,7 +102,7 @@ from graph.model import (
     shift_extraction,
 )
 from graph.naming import export_in
-from graph.pipeline import Derived, DeriveOptions, gc_paused
+from graph.pipeline import Derived, DeriveOptions, forget_derived, gc_paused
 from graph.resolution.llm_judge import (
     PairQuestion,
     PairVerdicts,
@@ -284,6 +284,7 @@ __all__ = [
     "find_english_model",
     "find_entities",
     "find_json",
+    "forget_derived",
     "forget_faults",
     "gc_paused",
     "given_name",
