@@ -674,7 +674,7 @@ class Library:
                 connection.execute(
                     insert(keywords),
                     [
-                        {"chunk_id": chunk_id, **entry._asdict()}
+                        {"chunk_id": chunk_id, "stamp": entry.stamp, **entry._asdict()}
                         for chunk_id, entry in sorted(values.items())
                     ],
                 )

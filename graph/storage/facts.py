@@ -494,6 +494,9 @@ EXTRACT, LINK, DERIVE = "extract", "link", "derive"
 FAILED = "failed: "
 """Begins the name of an extractor that could not read a chunk: its result is never reused."""
 
+HAND_MADE = "by hand"
+"""Extractor name of facts that a user put into the graph store."""
+
 
 def put_faults(connection: Connection, reasons: Mapping[str, str], *, stage: str) -> None:
     """Note, by chunk id, why a stage could not take it; what was noted before is replaced."""
