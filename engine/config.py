@@ -230,7 +230,7 @@ class GraphSettings(_Section):
     it (`lazy`; for one question prompts of at most `report_budget_tokens`, the weightiest
     communities first). `anchored` communities take in what is new and stay until a share `drift` of
     the graph has moved: the order in which documents came then shows, which it does not with
-    `exact` ones.
+    `exact` ones. `auto` is `exact` up to 5,000 entities, `anchored` above.
     """
 
     extractor: Literal["language", "llm", "both"] = "language"

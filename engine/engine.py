@@ -741,10 +741,10 @@ class KnowledgeEngine:
     def repair(self) -> list[str]:
         """Rebuild everything derived from the library; return a line for each repair.
 
-        Entities, communities and reports are derived where they are not up to date; a vector store
-        outside is compared with the library and every vector in it written anew.
+        Entities, communities and reports are derived as in a new library; a vector store outside is
+        compared with the library and every vector in it written anew.
         """
-        return repair_library(self._whole.parts.indexer, self._spaces)
+        return repair_library(self._library, self._whole.parts.indexer, self._spaces)
 
     @checks_types
     def export_graph(

@@ -135,6 +135,7 @@ def _matcher_for(connection: Connection, texts: Sequence[str]) -> NameMatcher:
     query = select(names.c.key, names.c.kind)
     if len(texts) > FEW_TEXTS:
         return _matcher(map(tuple, connection.execute(query)))
+    _index_starts(connection, gone=set(), come=set())
     starts = sorted({hashed(start) for text in texts for start in starts_in_text(text)})
     keys: set[str] = set()
     for place in range(0, len(starts), _BATCH):

@@ -37,6 +37,7 @@ from .communities.leiden import cluster_communities as cluster
 from .communities.reports import FORMAT, parts_of, report_input, write_reports
 from .isolation import Fault, Isolation
 from .linking import (
+    STARTS,
     Progress,
     mark_unlinked,
     read_edges,
@@ -60,6 +61,7 @@ from .storage.database import (
 from .storage.facts import (
     DERIVE,
     FAILED,
+    WORDS,
     delete_facts_of,
     derived_generation,
     facts_generation,
@@ -350,6 +352,15 @@ def derive_graph(
         if derived_generation(connection) == facts_generation(connection):
             return Derived()
         return derived_without_suspects(connection, lambda: _derive(connection, options, report))
+
+
+def forget_derived(connection: Connection) -> None:
+    """Let the next derivation look at everything, as that of a new library does."""
+    forget_names(connection)
+    for key in (ANCHOR, LAYOUTS, STARTS, WORDS):
+        write_state(connection, key, "")
+    if derived_generation(connection) >= 0:
+        write_state(connection, "derived", "0")
 
 
 def _derive(connection: Connection, options: DeriveOptions, report: Progress) -> Derived:

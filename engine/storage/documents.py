@@ -20,7 +20,7 @@ from ..ingest.discovery import DiscoveredSources
 from ..ingest.document import sanitise_text
 from ..types import SEPARATOR, MetaValue, PendingChunk, SourceFailure, source_id
 from .external_index import ExternalDense
-from .graph_api import chunk_table, raise_generation
+from .graph_api import chunk_table, forget_derived, raise_generation
 from .integrity import find_damage
 from .library import DocumentRow, Library
 from .preparation import partial_count, why_partial
@@ -549,9 +549,11 @@ def set_user_metadata(
     return True
 
 
-def repair_library(indexer: Indexer, spaces: Sequence[VectorSpace]) -> list[str]:
-    """Bring everything that is derived up to the library; what was done, a line each."""
-    done = indexer.derived()
+def repair_library(library: Library, indexer: Indexer, spaces: Sequence[VectorSpace]) -> list[str]:
+    """Derive everything from the library as if it were new; what was done, a line each."""
+    with library.write() as connection:
+        forget_derived(connection)
+        done = indexer.derived()
     lines = [f"derived: {done.rows_written} rows written"] if done.rows_written else []
     for dense in (space.dense for space in spaces):
         if isinstance(dense, ExternalDense):

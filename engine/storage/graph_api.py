@@ -110,7 +110,7 @@ if TYPE_CHECKING:
         shift_extraction,
     )
     from graph.naming import export_in
-    from graph.pipeline import Derived, DeriveOptions, gc_paused
+    from graph.pipeline import Derived, DeriveOptions, forget_derived, gc_paused
     from graph.resolution.llm_judge import (
         PairQuestion,
         PairVerdicts,
@@ -293,6 +293,7 @@ __all__ = [
     "find_english_model",
     "find_entities",
     "find_json",
+    "forget_derived",
     "forget_faults",
     "gc_paused",
     "given_name",
@@ -411,7 +412,7 @@ _HOMES = {
         "Mention Report merge_extractions shift_extraction"
     ),
     "naming": "export_in",
-    "pipeline": "Derived DeriveOptions gc_paused",
+    "pipeline": "Derived DeriveOptions forget_derived gc_paused",
     "resolution.llm_judge": "PairQuestion PairVerdicts batch_questions judge_pairs judge_prompt",
     "resolution.name_parsing": "SURNAMES given_name han_surname",
     "resolution.resolver": "RENAME delete_curation put_curation",
