@@ -89,7 +89,7 @@ def test_the_stage_at_which_gold_was_lost_is_named(open_engine: Open, tmp_path: 
     assert report.summary["stages"] == {"not read": 1, "not used": 1}
 
 
-def judged_by(server: Any, verdicts: str) -> None:
+def judged_by(server: Any, verdicts: str | Reply) -> None:
     def reply(request: Any) -> str | Reply:
         said = json.dumps(request.body, ensure_ascii=False)
         if "stays within the sources" in said:
@@ -136,6 +136,20 @@ def test_a_verdict_that_is_not_given_counts_as_failure_and_is_shown(
     assert all(math.isfinite(value) for row in report.rows for value in row["measures"].values())
     assert judging <= 1  # the answer alone is written anew: verdicts are kept
     assert report.summary == again.summary
+
+
+def test_a_judge_that_never_answers_counts_as_failure(
+    open_engine: Open, openai_server: Any, tmp_path: Path
+) -> None:
+    judged_by(openai_server, Reply(stall=True))
+    llm = openai_server.settings(retries=0, timeout_seconds=1.0)
+    with filled(open_engine(tmp_path / "library", llm=llm)) as engine:
+        report = evaluate_answers(engine, [WHO], judge="both", mode="local")
+    measures = report.summary["measures"]
+    measure = measures["faithfulness (model)"]
+    assert (measure["mean"], measure["n"], measure["unusable"]) == (0.0, 1, 2)
+    assert all(math.isfinite(one["mean"]) for one in measures.values())
+    assert report.summary["calibration"][1]["unusable"] == 60
 
 
 def test_a_model_that_fails_is_a_failed_question(

@@ -171,7 +171,7 @@ def _places(clause: str) -> Iterator[SentenceQuestion]:
     match = _PLACE.match(clause)
     if (
         match is None
-        or match["s"].endswith("的")
+        or match["s"].endswith(("的", "因", "也", "亦", "又", "还"))
         or _DATE.search(match["p"])
         or re.search(r"\d", match["p"])
     ):
@@ -186,7 +186,7 @@ def _definitions(clause: str) -> Iterator[SentenceQuestion]:
     if _OPENS_NOTHING.search(clause):
         return
     if (match := _ATTRIBUTE.match(clause)) is not None and "是" not in match["o"]:
-        if _NO_VALUE.match(match["o"]) or _OPENS_NOTHING.search(match["s"]):
+        if _NO_VALUE.match(match["o"]) or _OPENS_NOTHING.search(match["s"]) or "之一" in clause:
             return
         person = _is_name(match["o"])
         asking = "谁" if person else "什么"
@@ -211,7 +211,7 @@ def _people(clause: str, people: Collection[str]) -> Iterator[SentenceQuestion]:
     rest = clause[len(name) :]
     if not name or not _is_name(name) or _BARE.search(rest):
         return
-    if len(rest) < 6 or rest[0] in "是的与和、为有等·":
+    if len(rest) < 6 or rest[0] in "是的与和、为有等·亦也又还因均都":
         return
     tags = rjieba.tag(rest)
     if tags[0][1][0] in "vpd" and is_named(rest) and not _OF_FIRMS.search(rest):

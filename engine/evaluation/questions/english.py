@@ -185,6 +185,7 @@ class Clause:
             and text.casefold() not in _MONTHS
             and not _CONTEXTUAL.search(text)
             and not _CONTEXTUAL.search(_text(self.predicate))
+            and not any(t.tag_ == "PRP" for t in (*self.subject, *self.predicate))
             and not text.endswith((".", ","))
             and text.count("(") == text.count(")")
         )
