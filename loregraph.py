@@ -67,9 +67,9 @@ if TYPE_CHECKING:
         UnknownName,
         VectorStoreUnavailable,
     )
-    from engine.memory.llamaindex import LoregraphMemory
+    from engine.memory.llamaindex import LoregraphMemory, LoregraphMemoryBlock
+    from engine.retrieval.llamaindex import LocalRetriever
     from engine.retrieval.rerank_postprocessor import RerankPostprocessor
-    from engine.retrieval.retriever import LocalRetriever
     from graph import (
         Community,
         Entity,
@@ -111,6 +111,7 @@ __all__ = [
     "LibraryUnusable",
     "LocalRetriever",
     "LoregraphMemory",
+    "LoregraphMemoryBlock",
     "MarkdownNodeParser",
     "Memory",
     "MissingExtra",
@@ -165,9 +166,9 @@ _PUBLIC_NAMES = {
         " ModelUnavailable NotAllowed QuestionError SettingsError SourceError TooManyRemovals"
         " UnknownName VectorStoreUnavailable"
     ),
-    "engine.memory.llamaindex": "LoregraphMemory",
+    "engine.memory.llamaindex": "LoregraphMemory LoregraphMemoryBlock",
     "engine.retrieval.rerank_postprocessor": "RerankPostprocessor",
-    "engine.retrieval.retriever": "LocalRetriever",
+    "engine.retrieval.llamaindex": "LocalRetriever",
     "graph": "Community Entity Evidence KnowledgeGraphIndex Relation Report SqlGraphStore",
     "graph.extraction.llamaindex": "ExtractionTransform",
     "graph.extraction.rule_based": "LanguageExtractor",

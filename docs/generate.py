@@ -40,6 +40,7 @@ PYTHON_SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Parts for LlamaIndex": (
         *(
             "LoregraphMemory",
+            "LoregraphMemoryBlock",
             "LocalRetriever",
             "RerankPostprocessor",
             "ExtractionTransform",

@@ -250,7 +250,7 @@ class GraphSettings(_Section):
     reports: Literal["extractive", "eager", "lazy"] = "lazy"
     report_min_entities: int = Field(6, ge=1)
     report_budget_tokens: int = Field(24_000, ge=0)
-    communities: Literal["exact", "anchored"] = "exact"
+    communities: Literal["auto", "exact", "anchored"] = "auto"
     drift: float = Field(0.1, ge=0, le=1)
     max_community_size: int = Field(20, ge=2)
     resolution: float = Field(1.0, gt=0)

@@ -21,7 +21,7 @@ from ..prompts import ABSTENTION, Language, language_of
 from ..retrieval.fusion import question_tokens
 from ..retrieval.passages import Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander, expand_query
-from ..retrieval.retriever import LocalRetriever
+from ..retrieval.retriever import HybridRetriever
 from ..storage.graph_api import sentence_spans
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight, tokens
@@ -132,7 +132,7 @@ class CorrectiveRetriever:
         self,
         settings: CheckSettings,
         *,
-        retriever: LocalRetriever,
+        retriever: HybridRetriever,
         client: LLMClient | None = None,
         web: WebSearch | None = None,
     ) -> None:

@@ -1,4 +1,4 @@
-"""What needs no search: greetings, questions about the conversation, and sums."""
+"""Answers without a search: greetings, questions about the conversation, and sums."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 MAX_REPLY_CHARACTERS = 4_000
 MAX_TEXT_CHARACTERS = 300
+_SHOWN_PREFERENCES = 1_000
 _SHOWN_PASSAGES, _SHOWN_CHARACTERS, _SHOWN_TURNS = 5, 400, 3
 _SCHEMA = {
     "type": "object",
@@ -64,13 +65,14 @@ def decide_by_model(
 
 
 def agent_prompt(state: State) -> Prompt:
-    """Build the prompt: the last turns, what was found, and what was tried."""
+    """Build the prompt: the last turns, what was found and tried, and the user's preferences."""
     shown = [
         f"[{n}] {passage.title}: {passage.text[:_SHOWN_CHARACTERS]}"
         for n, passage in enumerate(
             (each for finding in state.findings for each in finding.passages[:_SHOWN_PASSAGES]), 1
         )
     ]
+    wishes = [f"The user prefers: {' | '.join(state.preferences)}"[:_SHOWN_PREFERENCES]]
     tried = "Tried: " + " | ".join(action.query for action in state.tried)
     earlier = "\n".join(
         f"{turn.question[:_SHOWN_CHARACTERS]} → {turn.answer[:_SHOWN_CHARACTERS]}"
@@ -79,7 +81,7 @@ def agent_prompt(state: State) -> Prompt:
     return stage_prompt(
         "agent",
         language=language_of(state.question),
-        context="\n\n".join((*shown, tried)),
+        context="\n\n".join((*shown, *(wishes if state.preferences else ()), tried)),
         question=state.question,
         max_output_tokens=200,
         schema=_SCHEMA,

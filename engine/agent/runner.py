@@ -51,6 +51,11 @@ Act = Callable[[Search, State], Finding | DirectAnswer]
 class Recall(Protocol):
     """Searches what the user said before; what it gives helps to understand, and is no source."""
 
+    @property
+    def preferences(self) -> Sequence[str]:
+        """Return what the user said they prefer, in their own words."""
+        ...
+
     def __call__(self, query: str) -> Sequence[Passage]:
         """Return the passages of memory nearest to a query."""
         ...
@@ -77,6 +82,7 @@ class AgentTools:
             question=question,
             turns=turns,
             reads=self.reads,
+            preferences=tuple(self.memory.preferences) if self.memory is not None else (),
             has_memory=self.memory is not None,
             has_web=self.web is not None,
         )

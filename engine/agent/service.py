@@ -8,7 +8,7 @@ from ..answering.answerer import LocalAnswerer
 from ..config import AgentSettings
 from ..events import Listener, PassagesEvent, TokensEvent, null_listener, without_tokens
 from ..llm.client import LLMClient
-from ..retrieval.retriever import LocalRetriever, SearchResult
+from ..retrieval.retriever import HybridRetriever, SearchResult
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Passage, Turn
 from .hops import find_hop
@@ -35,7 +35,7 @@ class AgentSearch:
         settings: AgentSettings,
         *,
         local: LocalAnswerer,
-        retriever: LocalRetriever,
+        retriever: HybridRetriever,
         client: LLMClient | None = None,
         web: WebSearch | None = None,
     ) -> None:

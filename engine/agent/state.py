@@ -90,11 +90,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """State of one question: what was asked, found and spent; `reads` is that of `AgentTools`."""
+    """State of one question: what was asked, found and spent, and what the user prefers.
+
+    `reads` is that of `AgentTools`.
+    """
 
     question: str
     turns: tuple[Turn, ...] = ()
     findings: tuple[Finding, ...] = ()
+    preferences: tuple[str, ...] = ()
     reads: bool = True
     has_memory: bool = False
     has_web: bool = False

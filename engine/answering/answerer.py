@@ -38,7 +38,7 @@ from ..observability import synthesis_span
 from ..prompts import ABSTENTION, Language, count_injections, language_of, prompt_text
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
-from ..retrieval.retriever import LocalRetriever, SearchResult
+from ..retrieval.retriever import HybridRetriever, SearchResult
 from ..storage.graph_api import read_extractions
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
@@ -106,7 +106,7 @@ class ContextPacker:
         settings: AnswerSettings,
         packing: PackSettings,
         *,
-        retriever: LocalRetriever,
+        retriever: HybridRetriever,
         gateway: LLMClient | None,
         embed: Embed | None,
         tokeniser: Tokeniser,
@@ -254,7 +254,7 @@ class LocalAnswerer:
         library: Library,
         settings: AnswerSettings,
         *,
-        retriever: LocalRetriever,
+        retriever: HybridRetriever,
         packer: ContextPacker,
         checks: CitationVerifier,
         correction: Correction | None,
@@ -278,7 +278,7 @@ class LocalAnswerer:
         """Retrieve as an answer does, silently; `from_found` answers from it."""
         return self._search(question, within=within, expander=None, on_event=null_listener)
 
-    def reading(self, retriever: LocalRetriever) -> LocalAnswerer:
+    def reading(self, retriever: HybridRetriever) -> LocalAnswerer:
         """Return the same answerer over another retriever of the library."""
         other = copy(self)
         other._retriever = retriever

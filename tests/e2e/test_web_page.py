@@ -32,7 +32,7 @@ HOSTILE_TITLE = '"><img src=x onerror=window.harm=5><svg onload=window.harm=6>'
 LONG = "".join(f"Entry {n}: the 🐋 was seen off Gull Quay at {n} fathoms.\n" for n in range(600))
 CHINESE = "# 鸥港灯塔\n\n艾达·布莱恩船长于1901年点亮了鸥港灯塔。海燕号每月运来灯油。\n"
 RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
-VIEWS = ("ask", "documents", "graph", "communities", "usage", "settings")
+VIEWS = ("ask", "conversations", "documents", "graph", "communities", "usage", "settings")
 
 
 @pytest.fixture(scope="module")

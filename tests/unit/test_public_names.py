@@ -81,7 +81,7 @@ def test_the_public_names_of_the_product_are_these() -> None:
         *("KnowledgeEngine", "KnowledgeGraphIndex", "LanguageExtractor"),
         *("LegalNodeParser", "LibraryBusy"),
         *("LibraryError", "LibraryNotFound", "LibraryUnusable", "LocalRetriever"),
-        *("LoregraphMemory", "MarkdownNodeParser", "Memory"),
+        *("LoregraphMemory", "LoregraphMemoryBlock", "MarkdownNodeParser", "Memory"),
         *("MissingExtra", "ModelError", "ModelInputTooLong", "ModelOutputError"),
         *("ModelUnavailable", "NotAllowed", "PageNodeParser", "ParentChildNodeParser"),
         *("Passage", "QuestionError", "RecursiveNodeParser", "Relation", "Report"),

@@ -8,14 +8,18 @@ more than a whole text, and a heading is often the question itself: the first li
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from llama_index.core.embeddings import BaseEmbedding
-from numpy.typing import NDArray
 
 from ...embeddings.multilingual import MultilingualEmbedding
 from ...embeddings.wrappers import unwrap_embedding
 from ...storage.graph_api import sentence_spans
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...embeddings.embedding_model import EmbeddingModel
 
 LOGITS = 22.0
 """Logits of a cosine of 1."""
@@ -30,7 +34,7 @@ READ_CHARACTERS = 120
 class LikenessReader:
     """Reader that weighs texts by the cosines of their sentences' vectors and the question's."""
 
-    def __init__(self, model: BaseEmbedding) -> None:
+    def __init__(self, model: EmbeddingModel) -> None:
         self._model = model
 
     def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -67,7 +71,7 @@ def _pairs(text: str) -> set[str]:
     return {plain[place : place + 2] for place in range(len(plain) - 1)}
 
 
-def likeness_reader(kind: str, models: Sequence[BaseEmbedding]) -> LikenessReader | None:
+def likeness_reader(kind: str, models: Sequence[EmbeddingModel]) -> LikenessReader | None:
     """Return a reader by the multilingual model among `models`; None for `none`, or without it."""
     found = (m for m in models if isinstance(unwrap_embedding(m), MultilingualEmbedding))
     model = None if kind == "none" else next(found, None)

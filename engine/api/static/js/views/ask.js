@@ -6,6 +6,7 @@ import { button, el, fill, freshId, quoted } from "../dom.js";
 import { field } from "../dialogs.js";
 import { number } from "../format.js";
 import { language, t } from "../i18n.js";
+import * as memory from "../memory.js";
 import { asReader, namespace, namespaceName, within } from "../namespaces.js";
 import * as session from "../session.js";
 import { answerCard } from "./answer.js";
@@ -101,6 +102,7 @@ function makeComposer(onAsk) {
     text,
     el("div", { class: "composer-row" }, ways(), goingOn, stop, send),
     filters(),
+    remembering(),
     note,
   );
 
@@ -158,6 +160,21 @@ function requestOf(question) {
   if (draft.effort && !WITHOUT_OVERVIEW.includes(draft.mode)) request.effort = draft.effort;
   if (conditions.length) request.filters = conditions;
   return request;
+}
+
+/** That questions belong to a conversation, and a way out of it; nothing where they do not. */
+function remembering() {
+  if (!memory.current()) return null;
+  const line = el(
+    "p",
+    { class: "remembering soft" },
+    el("a", { href: address("conversations", { session: memory.current() }) }, t("memory.on")),
+    button(t("memory.leave"), { class: "quiet" }, () => {
+      memory.leave();
+      line.remove();
+    }),
+  );
+  return line;
 }
 
 /** Which way, and how much an overview may cost; passages alone take no notice of that. */
