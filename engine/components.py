@@ -20,7 +20,7 @@ from .agent.service import AgentSearch
 from .agent.web import WebSearch
 from .answering.answerer import ContextPacker, LocalAnswerer
 from .answering.connections import ConnectionAnswerer
-from .answering.extractive.likeness import likeness_reader
+from .answering.extractive.likeness import LikenessReader
 from .answering.global_search.search import GlobalAnswerer
 from .config import (
     ChunkSettings,
@@ -182,6 +182,7 @@ class Components:
             alone.
         history: costs of language models in this library, for forecasts.
         reader: the cross-encoder that chooses excerpts; None for none.
+        likeness: the same for questions in Chinese.
         web_search: asked where `check.corrective` finds too little.
     """
 
@@ -194,9 +195,11 @@ class Components:
         embed_models: Sequence[EmbeddingModel],
         history: Callable[[], Sequence[StageUsage]],
         reader: CrossEncoder | None = None,
+        likeness: LikenessReader | None = None,
         web_search: WebSearch | None = None,
     ) -> None:
         self._reader = reader
+        self._likeness = likeness
         self._library = library
         self._settings = settings
         self._models = models
@@ -297,7 +300,7 @@ class Components:
             reflection=reflection,
             connections=ConnectionAnswerer(self._library, self.graph_views),
             reader=self._reader,
-            likeness=likeness_reader(settings.answer.reader, self._embed_models),
+            likeness=self._likeness,
         )
         self.agent = AgentSearch(
             settings.agent, local=self.local, retriever=retriever, client=client, web=web_search

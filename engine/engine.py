@@ -18,6 +18,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from .answering.extractive.likeness import likeness_reader
 from .arguments import accepts_query, checks_types
 from .cache import build_answer_cache
 from .components import Components, derive_copy, separate_embedding, settings_of_copy
@@ -26,6 +27,7 @@ from .config import Settings
 from .conversation import parse_history
 from .embeddings.choice import EmbeddingChoice, choose_models, probe_error, skip_probe
 from .embeddings.cross_encoder import load_reader
+from .embeddings.question_encoder import load_question_encoder
 from .embeddings.tokenizer import load_tokeniser
 from .enrichment.unanswered import forget_unanswered
 from .errors import LibraryError, QuestionError, SettingsError
@@ -128,6 +130,7 @@ class KnowledgeEngine:
         models = build_models(settings, llm=llm, llms=llms, ledger=self._ledger)
         telemetry = build_telemetry(settings.telemetry)
         reader = load_reader(settings.answer.reader)
+        likeness = likeness_reader(load_question_encoder(settings.answer.reader))
 
         def reading(library: Library, settings: Settings, embed: EmbeddingChoice) -> Reading:
             make = partial(
@@ -137,6 +140,7 @@ class KnowledgeEngine:
                 models=models,
                 history=self._ledger.rows,
                 reader=reader,
+                likeness=likeness,
                 web_search=web_search,
             )
             parts = make(embed_models=embed.models)

@@ -41,7 +41,7 @@ from .llm.budget import Budget, track_usage
 from .llm.client import private_replies
 from .observability import Telemetry, query_span, with_telemetry
 from .retrieval.retriever import Rescore
-from .routing.router import RoutedQuery, both_ways
+from .routing.router import RoutedQuery, both_ways, with_route
 from .storage.schema import DocumentFilter
 from .types import Answer, Passage, Route, TraceStep, Turn
 
@@ -255,13 +255,13 @@ def _route_and_answer(
     match request.mode:
         case "auto":
             routed = RoutedQuery(question=question, within=within, turns=turns, on_event=on_event)
-            if not components.agent.suits(question):
-                return components.router.answer(routed)
-            routed.go(Route(mode="agent", reason=TWO_STEPS, confidence=0.9))
-            answer = components.agent.answer(
-                question, within=within, turns=turns, on_event=on_event, memory=recall
-            )
-            return replace(answer, route=routed.route)
+            if components.agent.suits(question):
+                routed.go(Route(mode="agent", reason=TWO_STEPS, confidence=0.9))
+                stepwise = components.agent.answer(
+                    question, within=within, turns=turns, on_event=on_event, memory=recall
+                )
+                return with_route(stepwise, routed)
+            return components.router.answer(routed)
         case "local":
             return local.answer(question, within=within, turns=turns, on_event=on_event)
         case "global":

@@ -281,6 +281,21 @@ def chunks_of_documents(connection: Connection, documents: Iterable[str]) -> dic
     return {row.id: chunk_of_row(row) for row in rows}
 
 
+def read_other_names(connection: Connection, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the other names of what each known key among `keys` means, sorted."""
+    mine, other = names.alias("mine"), names.alias("other")
+    query = (
+        select(mine.c.key, other.c.key)
+        .join(other, mine.c.entity_id == other.c.entity_id)
+        .where(mine.c.dirty.is_(False), other.c.dirty.is_(False))
+        .order_by(mine.c.key, other.c.key)
+    )
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for key, name in rows_in(connection, query, mine.c.key, keys):
+        found[key] += [name] if name != key else []
+    return {key: tuple(some) for key, some in found.items()}
+
+
 def read_entities(connection: Connection) -> list[Entity]:
     """Every entity, sorted by id."""
     # Plain tuples, unpacked: a large library has hundreds of thousands, and attributes cost.

@@ -305,9 +305,16 @@ def has_answer_type(text: str, kinds: tuple[str, ...]) -> float:
     return shown / len(kinds)
 
 
+_PARTICLES = re.compile("[的吗呢]|是(?!否)|了(?!解)|被(?!子)")
+_ALONE = re.compile(rf"(?<![{HAN}])[{HAN}](?![{HAN}])")
+"""A character that makes no pair, and so is no word of any text."""
+
+
 def strip_question_words(question: str) -> str:
-    """Return the question without its question words."""
-    return " ".join(_ASKING.sub(" ", simplified(question)).split())
+    """Return the question without its question words, and Chinese without particles."""
+    text = _PARTICLES.sub(" ", _ASKING.sub(" ", simplified(question)))
+    plain = " ".join(_ALONE.sub(" ", text).split())
+    return plain or " ".join(text.split())
 
 
 Date = tuple[int, int, int]
