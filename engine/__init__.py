@@ -19,7 +19,7 @@ if Path(_graph.__file__ or "") != Path(__file__).parents[1] / "graph" / "__init_
     )
 
 if TYPE_CHECKING:
-    from .answering.corrective import WebResult
+    from .agent.web import WebResult
     from .config import Settings
     from .engine import KnowledgeEngine
     from .errors import EngineError
@@ -49,7 +49,7 @@ _HOMES = {
     "Passage": "types",
     "Settings": "config",
     "Turn": "types",
-    "WebResult": "answering.corrective",
+    "WebResult": "agent.web",
 }
 
 

@@ -14,13 +14,14 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .agent.corrective import CorrectiveRetriever
+from .agent.self_rag import SelfRag
 from .agent.service import AgentSearch
+from .agent.web import WebSearch
 from .answering.answerer import ContextPacker, LocalAnswerer
 from .answering.connections import ConnectionAnswerer
-from .answering.corrective import CorrectiveRetriever, WebSearch
 from .answering.extractive.likeness import LikenessReader
 from .answering.global_search.search import GlobalAnswerer
-from .answering.self_rag import SelfRag
 from .config import (
     ChunkSettings,
     GraphSettings,

@@ -83,8 +83,8 @@ if TYPE_CHECKING:
     from llama_index.core.tools import FunctionTool, QueryEngineTool
 
     from .agent.runner import Decide
+    from .agent.web import WebSearch
     from .agent.workflow import SearchWorkflow
-    from .answering.corrective import WebSearch
     from .entities import EntityEditor
     from .evaluation.answers import AnswerReport, Judge
     from .evaluation.gold import GoldQuestion

@@ -256,7 +256,7 @@ def _route_and_answer(
         case "auto":
             routed = RoutedQuery(question=question, within=within, turns=turns, on_event=on_event)
             if components.agent.suits(question):
-                routed.go(Route(mode="agent", reason=TWO_STEPS, confidence=1.0))
+                routed.go(Route(mode="agent", reason=TWO_STEPS, confidence=0.9))
                 stepwise = components.agent.answer(
                     question, within=within, turns=turns, on_event=on_event, memory=recall
                 )

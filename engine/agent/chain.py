@@ -23,18 +23,16 @@ _Part = tuple[str, Citation]
 def chain_answer(
     first: Answer, inner: Sequence[Answer], last: Answer, *, names: Collection[str] = ()
 ) -> Answer:
-    """Join the first round's answer, those to inner parts, and that to the last question.
+    """Put the answer to the last question and those to inner parts before the first round's.
 
-    The last one leads where it is sure, and where the first round has no answer but a name in
-    between, one of `names`.
+    That is done where the last one is sure, and where the first round has no answer but a name in
+    between, one of `names`; else the first round's stands.
     """
-    if last.abstained:
+    sure = last.short is not None and last.short.confidence >= LEADS_FROM
+    if last.abstained or not (sure or first.short is None or first.short.text in names):
         return first
-    leads = last.short is not None and last.short.confidence >= LEADS_FROM
-    leads = leads or first.short is None or first.short.text in names
-    steps = [_parts(last)[:1], *(_parts(each)[:1] for each in inner)]
-    whole = [] if first.abstained else _parts(first)
-    ordered = [*steps, whole] if leads or not whole else [whole, *steps]
+    ordered = [_parts(last)[:1], *(_parts(each)[:1] for each in inner)]
+    ordered += [] if first.abstained else [_parts(first)]
     parts: dict[tuple[str, int, int], _Part] = {}
     for text, citation in (part for some in ordered for part in some):
         parts.setdefault((citation.document_id, citation.start, citation.end), (text, citation))
@@ -45,8 +43,8 @@ def chain_answer(
         first,
         text="\n".join(f"{text} [{n}]" for n, (text, _) in enumerate(chosen, start=1)),
         citations=tuple(replace(cited, number=n) for n, (_, cited) in enumerate(chosen, start=1)),
-        short=_short(last.short if leads else first.short, chosen),
-        evidence=last.evidence if leads else first.evidence,
+        short=_short(last.short, chosen),
+        evidence=last.evidence,
         abstained=False,
     )
 

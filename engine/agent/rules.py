@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from ..answering.extractive.question_type import countries_in
-from ..answering.self_rag import answer_without_retrieval
 from ..prompts import language_of
 from ..types import Answer, Passage
+from .direct import answer_without_retrieval
 from .hops import find_hop
 from .sides import open_side
 from .state import (

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import zip_longest
 from typing import Protocol
 
@@ -43,6 +44,8 @@ from .state import (
 
 Decide = Callable[[State], Action]
 """Decides the next action in a state."""
+Act = Callable[[Search, State], Finding | DirectAnswer]
+"""Makes a search; an end where none can be made any more."""
 
 
 class Recall(Protocol):
@@ -95,26 +98,50 @@ def run_agent(
     on_event: Listener = null_listener,
 ) -> Answer:
     """Answer a question in rounds; each is a trace step `agent` and an event."""
-    steps, begun, spent = Tracer(on_event), time.monotonic(), current_usage()
-    limits = limits or Limits()
-    state = tools.begin(question, turns)
+    steps = Tracer(on_event)
+
+    def act(action: Search, state: State) -> Finding | DirectAnswer:
+        try:
+            return take_action(action, tools, state)
+        except BudgetExceeded:
+            return DirectAnswer(reason="the budget is spent")
+
+    state, end = run_rounds(
+        tools.begin(question, turns),
+        decide=decide,
+        act=act,
+        limits=limits or Limits(),
+        record=partial(_record, steps),
+    )
+    answer = finish(state, end, tools)
+    for failed in answer.warnings:
+        steps.record("agent", f"no answer: {failed}", "", question, failed=1.0)
+    return replace(answer, trace=tuple(steps.steps))
+
+
+def run_rounds(
+    state: State,
+    *,
+    decide: Decide,
+    act: Act,
+    limits: Limits,
+    record: Callable[[State, Action, int], None] = lambda _state, _action, _found: None,
+) -> tuple[State, DirectAnswer | AskClarification]:
+    """Decide and act until a stop rule or the decider ends it; return the last state and the end.
+
+    `record` is told of each round and of the end, with the number of passages found.
+    """
+    begun, spent = time.monotonic(), current_usage()
     while True:
         action = next_action(state, decide, limits)
-        if not isinstance(action, DirectAnswer | AskClarification):
-            try:
-                finding = take_action(action, tools, state)
-            except BudgetExceeded:
-                action = DirectAnswer(reason="the budget is spent")
-        if isinstance(action, DirectAnswer | AskClarification):
-            _record(steps, state, action)
-            answer = finish(state, action, tools)
-            for failed in answer.warnings:
-                steps.record("agent", f"no answer: {failed}", "", question, failed=1.0)
-            return replace(answer, trace=tuple(steps.steps))
-        _record(steps, state, action, found=len(finding.passages))
+        made = action if isinstance(action, DirectAnswer | AskClarification) else act(action, state)
+        if not isinstance(made, Finding):
+            record(state, made, 0)
+            return state, made
+        record(state, made.action, len(made.passages))
         used = current_usage().since(spent)
         state = state.after(
-            finding,
+            made,
             seconds=time.monotonic() - begun,
             tokens=used.prompt_tokens + used.completion_tokens,
         )
@@ -130,13 +157,13 @@ def next_action(state: State, decide: Decide, limits: Limits) -> Action:
     return DirectAnswer(reason="the state repeats") if is_repeated(action, state.tried) else action
 
 
-def _record(steps: Tracer, state: State, action: Action, **figures: float) -> None:
-    said = action.query if not isinstance(action, DirectAnswer | AskClarification) else ""
-    name = type(action).__name__
+def _record(steps: Tracer, state: State, action: Action, found: int) -> None:
+    is_end = isinstance(action, DirectAnswer | AskClarification)
+    figures = {} if is_end else {"found": float(found)}
     steps.record(
         "agent",
-        f"{name}: {action.reason}",
-        said,
+        f"{type(action).__name__}: {action.reason}",
+        "" if isinstance(action, DirectAnswer | AskClarification) else action.query,
         state.question,
         round=state.rounds + 1,
         **figures,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..answering.answerer import LocalAnswerer
-from ..answering.corrective import MAX_WEB_RESULTS, WebSearch, web_passages
 from ..config import AgentSettings
 from ..events import Listener, PassagesEvent, TokensEvent, null_listener, without_tokens
 from ..llm.client import LLMClient
@@ -17,6 +16,7 @@ from .model import decide_by_model
 from .rules import decide_by_rules
 from .runner import AgentTools, Decide, Recall, run_agent
 from .state import Limits
+from .web import WebSearch, search_web
 
 
 class AgentSearch:
@@ -117,8 +117,4 @@ class AgentSearch:
         """Return pages of the web; none where the search fails."""
         if self._web is None:
             return []
-        try:
-            results = self._web.search(query, limit=MAX_WEB_RESULTS)
-        except (OSError, ValueError):
-            return []
-        return web_passages(query, results, idf=self._retriever.idf(within))
+        return search_web(self._web, query, idf=self._retriever.idf(within))[0]

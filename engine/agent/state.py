@@ -12,9 +12,10 @@ from typing import Literal
 from ..storage.tokenization import tokens
 from ..types import Answer, Passage, Turn
 
-Purpose = Literal["question", "inner", "bridge", "side"]
+Purpose = Literal["question", "inner", "bridge", "side", "rewrite", "feedback"]
 """Part of the question that a search is for: the whole, the inner part of a question of two steps,
-the one that is left with the name found, or one side of a comparison."""
+the one that is left with the name found, or one side of a comparison; or the whole in other words,
+a model's or those of what was found."""
 
 REPEATED = 0.9
 """Jaccard similarity of words from which a query is a repetition."""
@@ -131,11 +132,12 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of one question; None is no limit."""
+    """Limits of one question; None is none. `needs_new`: a round that brings nothing ends it."""
 
     max_rounds: int = 3
     max_seconds: float | None = None
     max_tokens: int | None = None
+    needs_new: bool = True
 
 
 def stop_reason(state: State, limits: Limits) -> str:
@@ -146,17 +148,25 @@ def stop_reason(state: State, limits: Limits) -> str:
         return "time is spent"
     if limits.max_tokens is not None and state.tokens >= limits.max_tokens:
         return "tokens are spent"
-    if len(state.findings) > 1 and not _brought_new(state.findings):
+    if limits.needs_new and len(state.findings) > 1 and not _brought_new(state.findings):
         return "nothing new came"
     return ""
 
 
 def is_repeated(action: Search, tried: Sequence[Search]) -> bool:
     """Check whether a search of its kind with the same words was made before."""
+    feeds = _is_feedback(action)
     return any(
-        type(action) is type(other) and jaccard(action.query, other.query) >= REPEATED
+        type(action) is type(other)
+        and feeds == _is_feedback(other)
+        and jaccard(action.query, other.query) >= REPEATED
         for other in tried
     )
+
+
+def _is_feedback(action: Search) -> bool:
+    """Check whether a search takes words of what was found, beside the same question."""
+    return isinstance(action, SearchKnowledge) and action.purpose == "feedback"
 
 
 def jaccard(one: str, other: str) -> float:

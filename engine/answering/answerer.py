@@ -52,7 +52,6 @@ from .compression import (
     sentences_by_model,
 )
 from .connections import ConnectionAnswerer
-from .corrective import CorrectedPassages, CorrectiveRetriever
 from .extractive.answer import extractive_answer
 from .extractive.chinese_fact_questions import fact_question
 from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_searches, facts_first
@@ -69,7 +68,7 @@ from .packing import (
     to_document_offsets,
     window_budget_tokens,
 )
-from .self_rag import AnswerRound, SelfRag
+from .rounds import AnswerRound, CorrectedPassages, Correction, Reflection
 from .synthesis import TokenStreamer, synthesise
 
 if TYPE_CHECKING:
@@ -259,8 +258,8 @@ class LocalAnswerer:
         retriever: HybridRetriever,
         packer: ContextPacker,
         checks: CitationVerifier,
-        correction: CorrectiveRetriever | None,
-        reflection: SelfRag | None,
+        correction: Correction | None,
+        reflection: Reflection | None,
         connections: ConnectionAnswerer,
         reader: Reader | None = None,
         likeness: Reader | None = None,

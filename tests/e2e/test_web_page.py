@@ -188,11 +188,11 @@ def test_a_chosen_effort_is_sent_along_where_it_counts(tab: Tab) -> None:
 
 def test_a_question_is_searched_step_by_step_where_that_is_chosen(tab: Tab) -> None:
     page = tab.open()
-    page.get_by_role("radio", name="Step by step").check()
+    page.get_by_role("radio", name="Steps").check()
     assert not page.get_by_label("Effort").is_visible()
     tab.ask(LIT)
     answer = page.get_by_role("article", name=LIT)
-    assert answer.locator(".badge").inner_text() == "Step by step"
+    assert answer.locator(".badge").inner_text() == "Steps"
     assert QUOTE in answer.locator(".prose").inner_text()
 
 

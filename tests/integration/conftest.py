@@ -13,7 +13,7 @@ from llama_index.core.base.embeddings.base import BaseEmbedding
 from two_owners import NORTH, SOUTH, fill
 
 from engine import KnowledgeEngine, Settings
-from engine.answering.corrective import WebSearch
+from engine.agent.web import WebSearch
 
 _WORD = re.compile(r"[\u4e00-\u9fff]|[^\s\u4e00-\u9fff]+")
 

@@ -16,7 +16,7 @@ from redis import Redis
 from redis_server import RedisServer
 
 from engine import KnowledgeEngine, Settings
-from engine.answering.corrective import WebResult
+from engine.agent.web import WebResult
 from engine.cache import (
     MAX_BYTES,
     MemoryBackend,

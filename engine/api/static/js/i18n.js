@@ -76,7 +76,7 @@ export const MESSAGES = {
   "mode.local": ["Local", "局部"],
   "mode.global": ["Global", "全局"],
   "mode.both": ["Both", "兼用"],
-  "mode.agent": ["Step by step", "分步检索"],
+  "mode.agent": ["Steps", "分步"],
   "mode.auto.note": ["Let the router choose", "由路由自行选择"],
   "mode.local.note": ["From the passages that answer it", "依据能回答问题的段落"],
   "mode.global.note": ["From the whole of the documents", "依据全部文档"],

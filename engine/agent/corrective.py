@@ -8,16 +8,17 @@ says what was searched. A model grades where there is one, else calibrated relev
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol
-from urllib.parse import urlsplit
+from dataclasses import replace
+from functools import partial
+from typing import Literal
 
+from ..answering.packing import Draft, abstain
+from ..answering.rounds import CorrectedPassages
 from ..config import CheckSettings
 from ..llm.client import LLMClient
 from ..prompts import ABSTENTION, Language, language_of
-from ..retrieval.fusion import RelevanceFeatures, question_tokens, relevance_probability
+from ..retrieval.fusion import question_tokens
 from ..retrieval.passages import Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander, expand_query
 from ..retrieval.retriever import HybridRetriever
@@ -26,38 +27,15 @@ from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight, tokens
 from ..types import Passage
 from ..verification.llm_judge import ClaimJudgement, call_judge, grade_prompt, read_grades
-from .packing import Draft, abstain
+from .runner import run_rounds
+from .state import Action, DirectAnswer, Finding, Limits, Search, SearchKnowledge, SearchWeb, State
+from .web import WebSearch, search_web
 
 Verdict = Literal["right", "doubtful", "wrong"]
 Grade = Literal["yes", "partly", "no"]
 
-MAX_WEB_RESULTS = 5
-MAX_WEB_CHARACTERS = 4_000
-_MAX_ADDRESS_CHARACTERS = 500
-
 KEY_SHARE = 0.5
 """Minimum share of the passage's best sentence score for a sentence to stay."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebResult:
-    """Web page: plain text, of which only the beginning is used."""
-
-    address: str
-    title: str
-    text: str
-
-
-class WebSearch(Protocol):
-    """A search outside of the library.
-
-    What it raises as `OSError` or `ValueError` (as network libraries do) is noted in the trace and
-    the answer goes on without it; anything else is a fault of the tool and comes through.
-    """
-
-    def search(self, query: str, *, limit: int) -> Sequence[WebResult]:
-        """Return the best pages for a query, at most `limit`."""
-        ...
 
 
 def verdict_of(
@@ -132,75 +110,12 @@ def merged_passages(
     return sorted(best.values(), key=lambda passage: -passage.relevance)[:limit]
 
 
-def web_passages(question: str, results: Sequence[WebResult], *, idf: TokenWeight) -> list[Passage]:
-    """Convert web search results to passages of origin `web`.
-
-    The URL is the document, offsets count in the used text. Scored by words with the
-    library's idf.
-
-    Results without a text, or whose address is not of the web, are left out.
-    """
-    usable = [each for each in results[:MAX_WEB_RESULTS] if each.text.strip() and _is_web(each)]
-    texts = [each.text[:MAX_WEB_CHARACTERS] for each in usable]
-    wanted = {token: max(idf(token), 0.0) for token in question_tokens(question)}
-    total = sum(wanted.values()) or 1.0
-    held = [
-        wanted.keys() & set(tokens(f"{each.title}\n{text}"))
-        for each, text in zip(usable, texts, strict=True)
-    ]
-    covered = [sum(wanted[token] for token in found) / total for found in held]
-    judged = relevance_probability(
-        [
-            RelevanceFeatures(covered=share, share=1.0 / place, readable=0.0)
-            for place, share in enumerate(covered, start=1)
-        ]
-    )
-    return [
-        Passage(
-            text=text,
-            score=share,
-            relevance=share,
-            document_id=result.address,
-            chunk_id=_web_id(result.address, text),
-            title=" ".join(result.title.split())[:200] or result.address,
-            start=0,
-            end=len(text),
-            path=("found on the web",),
-            origin="web",
-        )
-        for result, text, share in zip(usable, texts, judged, strict=True)
-    ]
-
-
-def _web_id(address: str, text: str) -> str:
-    said = f"{address}\x1f{text}".encode("utf8", "surrogatepass")
-    return f"web:{hashlib.sha256(said).hexdigest()[:16]}"
-
-
-def _is_web(result: WebResult) -> bool:
-    if len(result.address) > _MAX_ADDRESS_CHARACTERS or not result.address.isprintable():
-        return False
-    try:
-        parts = urlsplit(result.address)
-    except ValueError:
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname)
-
-
 _SEARCHED: dict[Language, str] = {
     "en": "{count} passages were looked at; the nearest, “{title}”, is about something else.",
     "zh": "共查看了 {count} 个段落，最接近的“{title}”说的是别的事。",
 }
 _NOTHING: dict[Language, str] = {"en": "Nothing was found.", "zh": "没有找到任何内容。"}
 _TITLE_CHARACTERS = 80
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CorrectedPassages:
-    """The passages to answer from; or a `refusal`, where there are none."""
-
-    passages: list[Passage] = field(default_factory=list)
-    refusal: Draft | None = None
 
 
 class CorrectiveRetriever:
@@ -236,18 +151,30 @@ class CorrectiveRetriever:
     ) -> CorrectedPassages:
         """Return the passages to answer from; every stage is a trace step."""
         verdict, kept = self._graded(question, passages, steps)
-        match verdict:
-            case "right":
-                return CorrectedPassages(passages=self._refined(question, kept, within, steps))
-            case "doubtful":
-                wider = self._widened(question, kept, within, steps)
-                found = self._from_web(question, within, steps)
-                return CorrectedPassages(passages=[*wider, *found])
-            case "wrong":
-                found = self._from_web(question, within, steps)
-                if any(each.relevance >= self._settings.wrong_below for each in found):
-                    return CorrectedPassages(passages=found)
-                return CorrectedPassages(refusal=_refusal(question, [*passages, *found]))
+        if verdict == "right":
+            return CorrectedPassages(passages=self._refined(question, kept, within, steps))
+        first = Finding(action=SearchKnowledge(query=question), passages=tuple(kept))
+        state, _ = run_rounds(
+            State(question=question, findings=(first,), has_web=self._web is not None),
+            decide=partial(decide_correction, verdict=verdict),
+            act=partial(self._act, within=within, steps=steps),
+            limits=Limits(needs_new=False),
+        )
+        if verdict == "doubtful":
+            return CorrectedPassages(passages=_widest(state))
+        found = [each for each in _widest(state) if each.origin == "web"]
+        if any(each.relevance >= self._settings.wrong_below for each in found):
+            return CorrectedPassages(passages=found)
+        return CorrectedPassages(refusal=_refusal(question, [*passages, *found]))
+
+    def _act(
+        self, action: Search, state: State, *, within: DocumentFilter | None, steps: Tracer
+    ) -> Finding:
+        if isinstance(action, SearchWeb):
+            found = self._from_web(action.query, within, steps)
+        else:
+            found = self._widened(action.query, state.findings[0].passages, within, steps)
+        return Finding(action=action, passages=tuple(found))
 
     def _graded(
         self, question: str, passages: Sequence[Passage], steps: Tracer
@@ -321,15 +248,31 @@ class CorrectiveRetriever:
     ) -> list[Passage]:
         if self._web is None:
             return []
-        try:
-            results = self._web.search(question, limit=MAX_WEB_RESULTS)
-        except (OSError, ValueError) as error:
-            steps.record("web", f"failed: {error}", "", question, failed=1)
+        found, problem = search_web(self._web, question, idf=self._retriever.idf(within))
+        if problem:
+            steps.record("web", problem, "", question, failed=1)
             return []
-        found = web_passages(question, results, idf=self._retriever.idf(within))
         addresses = "; ".join(each.document_id for each in found)
         steps.record("web", f"{len(found)} pages", addresses, question, outside=max(1, len(found)))
         return found
+
+
+def decide_correction(state: State, *, verdict: Verdict) -> Action:
+    """Decide where to search once more: the library where passages are doubtful, then the web."""
+    ways: list[Search] = []
+    if verdict == "doubtful":
+        ways.append(SearchKnowledge(query=state.question, purpose="feedback"))
+    if state.has_web:
+        ways.append(SearchWeb(query=state.question))
+    done = DirectAnswer(reason="all was searched")
+    return next((way for way in ways if way not in state.tried), done)
+
+
+def _widest(state: State) -> list[Passage]:
+    """Return the library's passages as last found, then those of the web."""
+    library = [each for each in state.findings if isinstance(each.action, SearchKnowledge)]
+    web = [each for each in state.findings if isinstance(each.action, SearchWeb)]
+    return [passage for each in (*library[-1:], *web) for passage in each.passages]
 
 
 def feedback_expansion(idf: TokenWeight) -> Expander:

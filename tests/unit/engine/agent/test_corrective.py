@@ -6,15 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.answering.corrective import (
-    MAX_WEB_CHARACTERS,
-    WebResult,
-    merged_passages,
-    trim_passages,
-    verdict_of,
-    web_passages,
-    without_refused,
-)
+from engine.agent.corrective import merged_passages, trim_passages, verdict_of, without_refused
+from engine.agent.web import MAX_WEB_CHARACTERS, WebResult, web_passages
 from engine.types import Passage
 
 TEXT = (

@@ -6,14 +6,9 @@ import time
 
 import pytest
 
+from engine.agent.direct import answer_without_retrieval, evaluate_arithmetic
+from engine.agent.self_rag import answer_score, read_decision, read_query
 from engine.answering.packing import Draft
-from engine.answering.self_rag import (
-    answer_score,
-    answer_without_retrieval,
-    evaluate_arithmetic,
-    read_decision,
-    read_query,
-)
 
 
 @pytest.mark.parametrize(
