@@ -501,7 +501,7 @@ def _shown(
     if asked.language != "zh":
         return next(iter(spans), None)
     for each in spans[:SHOWN_OF]:
-        if asked.kind == "thing" and each.confidence < LEAST_CONFIDENCE:
+        if each.confidence < LEAST_CONFIDENCE:
             continue
         sentence = weighed[each.row].sentence.text
         start, end = bounds_of_short(sentence, each.span.start, each.span.end, question, asked)
