@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         Turn,
         WebResult,
     )
+    from engine.agent.state import AskClarification, DirectAnswer, SearchKnowledge
+    from engine.agent.workflow import SearchWorkflow
     from engine.chunking.code import CodeNodeParser
     from engine.chunking.dialogue import FaqNodeParser, GlossaryNodeParser, TranscriptNodeParser
     from engine.chunking.legal import LegalNodeParser
@@ -83,11 +85,13 @@ if TYPE_CHECKING:
 __all__ = [
     "AgenticNodeParser",
     "Answer",
+    "AskClarification",
     "BudgetExceeded",
     "Citation",
     "CodeNodeParser",
     "Community",
     "ContextNodeParser",
+    "DirectAnswer",
     "EngineError",
     "Entity",
     "Evidence",
@@ -124,6 +128,8 @@ __all__ = [
     "Relation",
     "Report",
     "RerankPostprocessor",
+    "SearchKnowledge",
+    "SearchWorkflow",
     "SemanticNodeParser",
     "SentenceNodeParser",
     "SentenceWindowNodeParser",
@@ -142,6 +148,8 @@ __all__ = [
 
 _PUBLIC_NAMES = {
     "engine": "Answer Citation IngestReport KnowledgeEngine Memory Passage Settings Turn WebResult",
+    "engine.agent.state": "AskClarification DirectAnswer SearchKnowledge",
+    "engine.agent.workflow": "SearchWorkflow",
     "engine.chunking.code": "CodeNodeParser",
     "engine.chunking.dialogue": "FaqNodeParser GlossaryNodeParser TranscriptNodeParser",
     "engine.chunking.legal": "LegalNodeParser",

@@ -36,6 +36,7 @@ PYTHON_SECTIONS: Mapping[str, tuple[str, ...]] = {
         *("KnowledgeGraphIndex", "SqlGraphStore", "Entity", "Relation", "Evidence"),
         *("Community", "Report"),
     ),
+    "Search in rounds": ("SearchWorkflow", "SearchKnowledge", "AskClarification", "DirectAnswer"),
     "Parts for LlamaIndex": (
         *(
             "LoregraphMemory",

@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from llama_index.core.tools import FunctionTool, QueryEngineTool
 
     from .agent.runner import Decide
-    from .agent.workflow import AgentWorkflow
+    from .agent.workflow import SearchWorkflow
     from .answering.corrective import WebSearch
     from .entities import EntityEditor
     from .evaluation.answers import AnswerReport, Judge
@@ -1110,7 +1110,7 @@ class KnowledgeEngine:
         decide: Decide | None = None,
         filters: Filters = None,
         namespace: Namespaces = None,
-    ) -> AgentWorkflow:
+    ) -> SearchWorkflow:
         """Return agentic search as a LlamaIndex workflow: `await workflow.run(question=…)`.
 
         Args:
@@ -1119,7 +1119,7 @@ class KnowledgeEngine:
             namespace: only documents of this one, or of these; None means all.
         """
         from .agent.runner import AgentTools
-        from .agent.workflow import AgentWorkflow
+        from .agent.workflow import SearchWorkflow
 
         within = document_filter(filters, namespace=namespace)
 
@@ -1133,7 +1133,7 @@ class KnowledgeEngine:
 
         agent = self._whole.parts.agent
         tools = AgentTools(answer=answer, search=search, reads=agent.tools().reads)
-        return AgentWorkflow(tools, decide=decide or agent.decider(), limits=agent.limits)
+        return SearchWorkflow(tools, decide=decide or agent.decider(), limits=agent.limits)
 
     def as_tool(self) -> QueryEngineTool:
         """Return the router as one LlamaIndex tool; see `tools` for all of them."""

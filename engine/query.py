@@ -41,11 +41,12 @@ from .llm.budget import Budget, track_usage
 from .llm.client import private_replies
 from .observability import Telemetry, query_span, with_telemetry
 from .retrieval.retriever import Rescore
-from .routing.router import RoutedQuery, both_ways
+from .routing.router import RoutedQuery, both_ways, with_route
 from .storage.schema import DocumentFilter
-from .types import Answer, Passage, TraceStep, Turn
+from .types import Answer, Passage, Route, TraceStep, Turn
 
 MAX_QUESTION_CHARACTERS = 4_000
+TWO_STEPS = "one part of the question has to be answered before the other"
 _log = logging.getLogger("loregraph")
 
 
@@ -254,6 +255,12 @@ def _route_and_answer(
     match request.mode:
         case "auto":
             routed = RoutedQuery(question=question, within=within, turns=turns, on_event=on_event)
+            if components.agent.suits(question):
+                routed.go(Route(mode="agent", reason=TWO_STEPS, confidence=1.0))
+                stepwise = components.agent.answer(
+                    question, within=within, turns=turns, on_event=on_event, memory=recall
+                )
+                return with_route(stepwise, routed)
             return components.router.answer(routed)
         case "local":
             return local.answer(question, within=within, turns=turns, on_event=on_event)

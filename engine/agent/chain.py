@@ -6,7 +6,7 @@ Each part keeps its citation, under a new number; a span that two steps cite sta
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ..types import Answer, Citation, ShortAnswer
@@ -20,11 +20,18 @@ _PART = re.compile(r".*?\[(?P<number>\d{1,4})\](?=\s|$)", re.DOTALL)
 _Part = tuple[str, Citation]
 
 
-def chain_answer(first: Answer, inner: Sequence[Answer], last: Answer) -> Answer:
-    """Join the first round's answer, those to inner parts, and that to the last question."""
+def chain_answer(
+    first: Answer, inner: Sequence[Answer], last: Answer, *, names: Collection[str] = ()
+) -> Answer:
+    """Join the first round's answer, those to inner parts, and that to the last question.
+
+    The last one leads where it is sure, and where the first round has no answer but a name in
+    between, one of `names`.
+    """
     if last.abstained:
         return first
     leads = last.short is not None and last.short.confidence >= LEADS_FROM
+    leads = leads or first.short is None or first.short.text in names
     steps = [_parts(last)[:1], *(_parts(each)[:1] for each in inner)]
     whole = [] if first.abstained else _parts(first)
     ordered = [*steps, whole] if leads or not whole else [whole, *steps]

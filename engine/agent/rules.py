@@ -74,16 +74,18 @@ def next_hop(state: State) -> Action | None:
 
     The inner part is read from what was found, else searched; its answer fills the gap.
     """
-    question = state.question
+    question, name = state.question, ""
     for _ in range(MOST_HOPS):
         hop = find_hop(question)
         if hop is None:
             break
-        name = next(filter(None, map(bridge_name, _answers(state, hop.inner))), "")
-        if not name:
+        found = next(filter(None, map(bridge_name, _answers(state, hop.inner))), "")
+        if not found:
             return _inner(state, hop.inner)
-        question = hop.outer(name)
-    action = SearchKnowledge(query=question, reason="the name found is filled in", purpose="bridge")
+        question, name = hop.outer(found), found
+    action = SearchKnowledge(
+        query=question, reason="the name found is filled in", purpose="bridge", about=name
+    )
     return action if question != state.question and not _answers(state, question) else None
 
 
@@ -107,8 +109,9 @@ def bridge_name(answer: Answer | None) -> str:
     if answer is None or answer.abstained:
         return ""
     if _COUNTRY.search(answer.question):
-        quotes = (each.quote for each in answer.citations[:1])
-        return next((name for quote in quotes for _, _, name in countries_in(quote)), "")
+        told = [answer.short.text] if answer.short is not None else []
+        told += [each.quote for each in answer.citations[:1]]
+        return next((name for text in told for _, _, name in countries_in(text)), "")
     short = answer.short
     if short is None or short.confidence < BRIDGE_FROM or short.document_id is None:
         return ""

@@ -21,6 +21,7 @@ from ..events import Listener, null_listener
 from ..llm.budget import current_usage
 from ..prompts import ABSTENTION, language_of
 from ..retrieval.passages import Tracer
+from ..storage.tokenization import tokens
 from ..types import Answer, Passage, Turn
 from .chain import chain_answer
 from .rules import bridge_name, decide_by_rules
@@ -156,8 +157,8 @@ def take_action(action: Search, tools: AgentTools, state: State) -> Finding:
             found = tuple(tools.search(action.query))
             if not tools.reads:
                 return Finding(action=action, passages=found)
-            answer = tools.answer(action.query, in_turn([found, *earlier]))
-            return Finding(action=action, passages=found, answer=answer)
+            read = about(action.about, in_turn([found, *earlier]))
+            return Finding(action=action, passages=found, answer=tools.answer(action.query, read))
         case SearchMemory() | SearchWeb():
             tool = tools.memory if isinstance(action, SearchMemory) else tools.web
             return Finding(action=action, passages=tuple(tool(action.query)) if tool else ())
@@ -193,10 +194,17 @@ def _answer(state: State, tools: AgentTools) -> Answer:
     bridges = state.found_for("bridge")
     if not bridges or bridges[-1].answer is None:
         return read[0]
-    inner = [each.answer for each in state.found_for("inner")]
-    chain = [each for each in inner if each is not None and bridge_name(each)]
-    joined = chain_answer(read[0], chain[::-1], bridges[-1].answer)
+    inner = [each.answer for each in state.found_for("inner") if each.answer is not None]
+    chain = {name: each for each in inner if (name := bridge_name(each))}
+    steps = [*chain.values()][::-1]
+    joined = chain_answer(read[0], steps, bridges[-1].answer, names=chain)
     return replace(joined, passages=tuple(in_turn(documents)))
+
+
+def about(name: str, passages: Sequence[Passage]) -> Sequence[Passage]:
+    """Return the passages that hold the words of a name; all where none does."""
+    words = frozenset(tokens(name))
+    return [p for p in passages if words <= frozenset(tokens(f"{p.title}\n{p.text}"))] or passages
 
 
 def in_turn(lists: Sequence[Sequence[Passage]]) -> list[Passage]:

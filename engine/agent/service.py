@@ -12,6 +12,7 @@ from ..llm.client import LLMClient
 from ..retrieval.retriever import HybridRetriever, SearchResult
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Passage, Turn
+from .hops import find_hop
 from .model import decide_by_model
 from .rules import decide_by_rules
 from .runner import AgentTools, Decide, Recall, run_agent
@@ -43,10 +44,15 @@ class AgentSearch:
             max_seconds=settings.max_seconds,
             max_tokens=settings.max_tokens,
         )
+        self._auto = settings.auto and client is None
         self._local = local
         self._retriever = retriever
         self._client = client
         self._web = web
+
+    def suits(self, question: str) -> bool:
+        """Check whether `auto` takes this mode: for questions of two steps, without a model."""
+        return self._auto and find_hop(question) is not None
 
     def answer(
         self,

@@ -22,11 +22,15 @@ REPEATED = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchKnowledge:
-    """Search the library; `query` is a question that stands alone."""
+    """Search the library; `query` is a question that stands alone.
+
+    It is read from passages that hold the name `about`, where there are any.
+    """
 
     query: str
     reason: str = ""
     purpose: Purpose = "question"
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

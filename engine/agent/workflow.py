@@ -30,7 +30,7 @@ class Found(Event):
     state: State
 
 
-class AgentWorkflow(Workflow):
+class SearchWorkflow(Workflow):
     """Answers a question in rounds: `await workflow.run(question=…)` returns an `Answer`.
 
     Args:

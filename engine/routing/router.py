@@ -122,7 +122,12 @@ class QueryRouter:
                 answer = _asked_of(self.overview, asked, asked.on_event)
             case "both":
                 answer = both_ways(local, self.brief or self.overview, asked)
-        return replace(answer, route=route, trace=(*asked.steps.steps, *answer.trace))
+        return with_route(answer, asked)
+
+
+def with_route(answer: Answer, asked: RoutedQuery) -> Answer:
+    """Return the answer with its route and the routing step first in its trace."""
+    return replace(answer, route=asked.route, trace=(*asked.steps.steps, *answer.trace))
 
 
 def both_ways(local: Answering, brief: Answering, asked: RoutedQuery) -> Answer:

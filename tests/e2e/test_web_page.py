@@ -186,6 +186,23 @@ def test_a_chosen_effort_is_sent_along_where_it_counts(tab: Tab) -> None:
     assert "effort" not in sent.value.post_data_json
 
 
+def test_a_question_is_searched_step_by_step_where_that_is_chosen(tab: Tab) -> None:
+    page = tab.open()
+    page.get_by_role("radio", name="Step by step").check()
+    assert not page.get_by_label("Effort").is_visible()
+    tab.ask(LIT)
+    answer = page.get_by_role("article", name=LIT)
+    assert answer.locator(".badge").inner_text() == "Step by step"
+    assert QUOTE in answer.locator(".prose").inner_text()
+
+
+def test_a_question_back_stands_where_the_answer_would(tab: Tab) -> None:
+    page = tab.open("#/ask?mode=agent")
+    tab.ask("When was he born?")
+    answer = page.get_by_role("article", name="When was he born?")
+    assert "Give the name." in answer.locator(".prose").inner_text()
+
+
 def test_how_it_was_found_shows_stages_and_passages_that_open(tab: Tab) -> None:
     page = tab.open()
     tab.ask(LIT)

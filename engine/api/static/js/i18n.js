@@ -76,10 +76,12 @@ export const MESSAGES = {
   "mode.local": ["Local", "局部"],
   "mode.global": ["Global", "全局"],
   "mode.both": ["Both", "兼用"],
+  "mode.agent": ["Step by step", "分步检索"],
   "mode.auto.note": ["Let the router choose", "由路由自行选择"],
   "mode.local.note": ["From the passages that answer it", "依据能回答问题的段落"],
   "mode.global.note": ["From the whole of the documents", "依据全部文档"],
   "mode.both.note": ["From passages and from the whole", "同时依据段落与全部文档"],
+  "mode.agent.note": ["Search in several rounds", "分几轮检索"],
 
   "ask.title": ["Ask your documents", "向文档提问"],
   "ask.label": ["Question", "问题"],

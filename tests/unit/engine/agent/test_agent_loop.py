@@ -25,7 +25,7 @@ from engine.agent.state import (
     State,
     stop_reason,
 )
-from engine.agent.workflow import AgentWorkflow
+from engine.agent.workflow import SearchWorkflow
 from engine.types import Answer, Citation, Passage, ShortAnswer
 
 QUESTION = "Who is the mother of the director of film Low Tide?"
@@ -301,7 +301,7 @@ def test_a_thousand_hostile_scripts_end_with_an_answer_within_the_limits() -> No
 
 
 def test_a_llamaindex_workflow_takes_the_same_steps() -> None:
-    answer = asyncio.run(_run(AgentWorkflow(TOOLS)))
+    answer = asyncio.run(_run(SearchWorkflow(TOOLS)))
     assert answer == replace(run_agent(QUESTION, TOOLS), trace=())
 
 
@@ -312,10 +312,10 @@ def test_a_workflow_takes_a_decider_of_ones_own_within_the_limits() -> None:
         asked.append(state)
         return SearchKnowledge(query=f"question {len(asked)} of its own")
 
-    answer = asyncio.run(_run(AgentWorkflow(TOOLS, decide=again, limits=Limits(max_rounds=2))))
+    answer = asyncio.run(_run(SearchWorkflow(TOOLS, decide=again, limits=Limits(max_rounds=2))))
     assert answer.text == "Nothing [1]"
     assert [state.rounds for state in asked] == [0, 1]
 
 
-async def _run(workflow: AgentWorkflow) -> Answer:
+async def _run(workflow: SearchWorkflow) -> Answer:
     return await workflow.run(question=QUESTION)

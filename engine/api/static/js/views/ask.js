@@ -11,7 +11,8 @@ import { asReader, namespace, namespaceName, within } from "../namespaces.js";
 import * as session from "../session.js";
 import { answerCard } from "./answer.js";
 
-const MODES = ["auto", "local", "global", "both"];
+const MODES = ["auto", "local", "global", "both", "agent"];
+const WITHOUT_OVERVIEW = ["local", "agent"];
 const EFFORTS = ["low", "medium", "high"];
 const SUGGESTED_NAMES = 2;
 const LOOKED_AT = 12;
@@ -156,7 +157,7 @@ function requestOf(question) {
     .filter(Boolean);
   if (draft.document) conditions.push(`document_id=${draft.document}`);
   const request = { question, mode: draft.mode, ...within() };
-  if (draft.effort && draft.mode !== "local") request.effort = draft.effort;
+  if (draft.effort && !WITHOUT_OVERVIEW.includes(draft.mode)) request.effort = draft.effort;
   if (conditions.length) request.filters = conditions;
   return request;
 }
@@ -179,7 +180,7 @@ function remembering() {
 /** Which way, and how much an overview may cost; passages alone take no notice of that. */
 function ways() {
   const work = efforts();
-  return [modes((mode) => (work.hidden = mode === "local")), work];
+  return [modes((mode) => (work.hidden = WITHOUT_OVERVIEW.includes(mode))), work];
 }
 
 function efforts() {
@@ -197,7 +198,7 @@ function efforts() {
     ),
   );
   const label = el("span", { class: "soft" }, t("ask.effort"));
-  const hidden = draft.mode === "local";
+  const hidden = WITHOUT_OVERVIEW.includes(draft.mode);
   return el("label", { class: "effort", title: t("ask.effortNote"), hidden }, label, choice);
 }
 
