@@ -17,6 +17,7 @@ from graph.text.cjk import has_han
 from ...retrieval.passages import Sentence
 from ...storage.graph_api import sentence_spans
 from ...types import Passage
+from .blocks import count_words
 from .excerpt import Excerpt, Reader
 from .likeness import character_pairs
 from .sentence_scoring import ScoredSentence
@@ -27,8 +28,8 @@ READ_SENTENCES = 6
 """Sentences of an excerpt that are read, those with most of the question's pairs of characters."""
 LONGEST_TITLE = 40
 """Characters of a title, at most."""
-ADJOINING_CHARACTERS = 150
-"""Characters of a Chinese sentence with those that follow it, at most."""
+ADJOINING_WORDS = 75
+"""Words of a Chinese sentence with those that follow it, at most; two characters are one."""
 _STATES = re.compile(r"[。！；，：、,.;:|`=]|^\s*[-*•]|\d")
 _STRUCTURED = re.compile(r"```|^\s*(?:[-*•|]|\d+[.)、])", re.MULTILINE)
 
@@ -92,8 +93,9 @@ def with_adjoining(
     begin, found = sentence.start, [rows[0]]
     for row in range(rows[0] + 1, len(weighed)):
         behind = weighed[row].sentence
-        is_next = _goes_on(sentence, behind, passages[behind.passage].text)
-        if not is_next or behind.end - begin > ADJOINING_CHARACTERS:
+        text = passages[behind.passage].text
+        is_next = _goes_on(sentence, behind, text)
+        if not is_next or count_words(text[begin : behind.end]) > ADJOINING_WORDS:
             break
         found.append(row)
         sentence = behind

@@ -376,7 +376,8 @@ def _excerpts(
             question, intent, passages, weighed,
             wanted=analysis.wanted, read=read, text_at=text_at,
         )  # fmt: skip
-        if read is None or analysis.asked.language != "zh" or intent in ("list", "comparison"):
+        is_told = intent in ("cause", "explanation", "definition")
+        if read is None or analysis.asked.language != "zh" or not is_told:
             return found
         return [from_nearest(question, each, read) for each in found]
     if read is None or analysis.compared is not None or analysis.asked.language != "en":
@@ -500,7 +501,7 @@ def _shown(
     if asked.language != "zh":
         return next(iter(spans), None)
     for each in spans[:SHOWN_OF]:
-        if asked.kind == "thing" and each.confidence < LEAST_CONFIDENCE:
+        if each.confidence < LEAST_CONFIDENCE:
             continue
         sentence = weighed[each.row].sentence.text
         start, end = bounds_of_short(sentence, each.span.start, each.span.end, question, asked)

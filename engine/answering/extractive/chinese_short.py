@@ -48,7 +48,7 @@ _NAME_BEFORE = lazy_regex(
 _NO_PERSON = lazy_regex("[于之其此不有立]|离任")
 _VAGUE = lazy_regex(r"^[这该此其本那]|^[^\w《“「]|正式")
 LEAST_CONFIDENCE = 0.35
-"""Confidence below which a name or noun phrase is not shown."""
+"""Confidence below which none is shown."""
 _LEAST = 2
 _LONGEST = 14
 _LONGEST_PLACE = 20

@@ -311,7 +311,8 @@ def _best(
     opens = [one.block.place == 0 and _is_said(one.block) for one in candidates]
     scores = scores + OPENS * np.array(opens)
     order = [int(row) for row in np.argsort(-scores, kind="stable")]
-    row = _list_start(order[0], candidates, scores) if intent in ("list", "steps") else order[0]
+    starts = ("list", "steps") if language_of(question) == "en" else ("list", "steps", "comparison")
+    row = _list_start(order[0], candidates, scores) if intent in starts else order[0]
     first = candidates[row].block
     near = [candidates[each].block for each in order if scores[each] >= scores[row] - NEARLY]
     best = _Best(

@@ -9,13 +9,14 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.answering.extractive.adjoining import (
-    ADJOINING_CHARACTERS,
+    ADJOINING_WORDS,
     LONG_PROSE,
     from_nearest,
     is_title,
     join_adjoining,
     with_adjoining,
 )
+from engine.answering.extractive.blocks import count_words
 from engine.answering.extractive.excerpt import Excerpt
 from engine.answering.extractive.sentence_scoring import ScoredSentence
 from engine.retrieval.passages import split_passages
@@ -63,7 +64,7 @@ def test_a_sentence_goes_on_no_longer_than_the_limit() -> None:
     rows = with_adjoining([0], weighed, [passage])
 
     assert len(rows) > 1
-    assert weighed[rows[-1]].sentence.end <= ADJOINING_CHARACTERS
+    assert count_words(passage.text[: weighed[rows[-1]].sentence.end]) <= ADJOINING_WORDS
 
 
 def test_english_sentences_stay_apart() -> None:

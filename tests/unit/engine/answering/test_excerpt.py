@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.answering.extractive.answer import extractive_answer
+from engine.answering.extractive.answer import LIKE, UNLIKE, extractive_answer
 from engine.answering.extractive.blocks import WINDOW_WORDS, count_words, split_blocks
 from engine.answering.extractive.excerpt import Excerpt, direct_first, render_excerpt
 from engine.answering.extractive.intent import (
@@ -23,6 +23,7 @@ from engine.answering.extractive.intent import (
     shows_intent,
     strip_intent_words,
 )
+from engine.answering.extractive.known_as import KnownAs
 from engine.answering.packing import Draft
 from engine.storage.tokenization import tokens
 from engine.types import Passage
@@ -439,6 +440,8 @@ def test_a_heading_that_asks_for_the_same_thing_is_a_sign_of_its_definition() ->
         ("廖化者，襄阳人也", "廖化", True),
         ("赵云是谨细之人，不肯造次", "赵云", False),
         ("周仓顿首告曰", "周仓", False),
+        ("孔明乃复坐。", "孔明", False),
+        ("此人乃孔明也。孔明乃诸葛家之子。", "孔明", True),
     ],
 )
 def test_a_chinese_person_is_introduced_by_name_style_or_place(
@@ -455,6 +458,39 @@ def test_who_a_chinese_person_is_is_told_from_the_sentence_that_introduces_it() 
     draft = _asked("周仓是谁？", [told])
 
     assert draft.text == "山上有一关西人，姓周，名仓，两臂有千斤之力。原在张宝部下为将。 [1]"
+
+
+def test_a_chinese_person_is_introduced_by_another_name() -> None:
+    told = _passage("孔明复坐。有一贤士，复姓诸葛，名亮，隐于隆中。")
+
+    draft = _asked("孔明是谁？", [told], known_as=KnownAs((("孔明", ("诸葛亮",)),)))
+
+    assert draft.text.startswith("有一贤士，复姓诸葛，名亮")
+
+
+@pytest.mark.parametrize(
+    ("logit", "is_declined"),
+    [
+        pytest.param(UNLIKE - 0.1, True, id="unlike"),
+        pytest.param(UNLIKE + 0.1, False, id="in between"),
+        pytest.param(LIKE, False, id="like"),
+    ],
+)
+def test_a_chinese_fact_is_declined_where_no_sentence_is_like_the_question(
+    logit: float, is_declined: bool
+) -> None:
+    told = _passage("灯塔高四十米。灯塔的守塔人叫王海。")
+
+    draft = extractive_answer(
+        "灯塔的守塔人是谁？",
+        [told],
+        weight=weight,
+        one_excerpt=True,
+        likeness=lambda _question, texts: np.full(len(texts), logit),
+    )
+
+    assert draft.abstained is is_declined
+    assert draft.figures["logit"] == pytest.approx(logit)
 
 
 @pytest.mark.parametrize(
