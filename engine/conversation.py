@@ -25,7 +25,7 @@ from .errors import ModelError, QuestionError
 from .events import Listener
 from .ingest.document import sanitise_text
 from .llm.client import LLMClient
-from .prompts import ABSTENTION, language_of, stage_prompt
+from .prompts import is_abstention, language_of, stage_prompt
 from .retrieval.passages import Tracer
 from .retrieval.retriever import HybridRetriever
 from .routing.rules import classify_scope
@@ -128,7 +128,7 @@ def _cut(turn: Turn, *, budget_tokens: int, count: TokenCount) -> Turn | None:
 
 def is_refusal(answer: str) -> bool:
     """Check whether an answer is only an abstention."""
-    return any(answer.startswith(sentence) for sentence in ABSTENTION.values())
+    return is_abstention(answer)
 
 
 _MOST_WORDS_BEFORE = 5

@@ -241,7 +241,13 @@ def _answer_or_nearest(
     retriever, within = components.retriever, request.within
     passages = answer.passages or retriever.search(request.question, within=within).passages
     nearest = nearest_passages(request.question, passages, weight=retriever.idf(within))
-    return replace(answer, nearest=nearest)
+    cited = {(each.document_id, each.start, each.end) for each in answer.citations}
+    unseen = (
+        each
+        for each in nearest
+        if not any(d == each.document_id and s < each.end and each.start < e for d, s, e in cited)
+    )
+    return replace(answer, nearest=tuple(unseen))
 
 
 def _route_and_answer(

@@ -35,7 +35,7 @@ from ..events import (
     without_tokens,
 )
 from ..observability import synthesis_span
-from ..prompts import ABSTENTION, Language, count_injections, language_of, prompt_text
+from ..prompts import Language, count_injections, is_abstention, language_of, prompt_text
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
 from ..retrieval.retriever import HybridRetriever, SearchResult
@@ -429,9 +429,10 @@ class LocalAnswerer:
         draft = attempt.draft
         citations = to_document_offsets(draft.citations, attempt.packed.spans)
         starts = self._library.page_starts({each.document_id for each in citations})
+        is_plain = draft.abstained and not citations
         return Answer(
             question=question,
-            text=in_script_of(question, draft.text) if draft.abstained else draft.text,
+            text=in_script_of(question, draft.text) if is_plain else draft.text,
             mode="local",
             citations=on_pages(citations, starts),
             claims=draft.claims,
@@ -593,7 +594,7 @@ def local_events(on_event: Listener) -> Listener:
     """
 
     def heard(event: Event) -> None:
-        if not (isinstance(event, TokensEvent) and event.text in ABSTENTION.values()):
+        if not (isinstance(event, TokensEvent) and is_abstention(event.text)):
             on_event(event)
 
     return compose_listeners(on_event, heard)
@@ -611,7 +612,7 @@ def global_events(on_event: Listener, first: Answer) -> Listener:
         match event:
             case PassagesEvent(passages=passages):
                 on_event(PassagesEvent(passages=(*first.passages, *passages)))
-            case TokensEvent(text=text) if text in ABSTENTION.values():
+            case TokensEvent(text=text) if is_abstention(text):
                 if first.abstained:
                     on_event(event)
             case TokensEvent(text=text):
@@ -638,17 +639,15 @@ def _all_passages(local: Answer, overview: Answer) -> tuple[Passage, ...]:
 
 def _together(local: Answer, overview: Answer) -> tuple[tuple[Citation, ...], dict[int, int]]:
     """Concatenate the citations; map each number of the overview to its new one."""
-    number_of = {_span(each): each.number for each in local.citations}
     last = max((each.number for each in local.citations), default=0)
     citations = list(local.citations)
     numbers: dict[int, int] = {}
     for each in overview.citations:
-        span = _span(each)
-        if span not in number_of:
-            last += 1
-            number_of[span] = last
+        known = next((one.number for one in citations if _contains(one, each)), 0)
+        if not known:
+            last = known = last + 1
             citations.append(replace(each, number=last))
-        numbers[each.number] = number_of[span]
+        numbers[each.number] = known
     return tuple(citations), numbers
 
 
@@ -682,8 +681,9 @@ def _rests_on(line: str, known: Collection[int]) -> bool:
     return line.startswith("- ") and bool(marks) and marks <= set(known)
 
 
-def _span(citation: Citation) -> tuple[str, int, int]:
-    return citation.document_id, citation.start, citation.end
+def _contains(citation: Citation, other: Citation) -> bool:
+    is_same = citation.document_id == other.document_id
+    return is_same and citation.start <= other.start and other.end <= citation.end
 
 
 def _said(local: Answer, overview: Answer) -> str:

@@ -341,14 +341,14 @@ class _Connection:
         return ["", head, *lines] if lines else []
 
     def _through(self, one: EntityView, shared: EntityView, other: EntityView) -> list[str]:
-        """Return the line of an entity that both are related to, with both sentences' marks."""
+        """Return the line of an entity that both are related to; none where all is said before."""
         quotes = []
         for end in (one, other):
             for edge in self.explorer.between(end.id, shared.id, evidences=_EVIDENCES)[:1]:
                 quote = _best_quote(edge.evidence, edge)
                 if quote is not None and not _is_poor(quote.quote):
                     quotes.append(quote)
-        if len(quotes) < 2:
+        if len(quotes) < 2 or all(self._number(quote) for quote in quotes):
             return []
         same = _place(quotes[0]) == _place(quotes[1])
         colon = self._say(": ", "：")
@@ -407,15 +407,7 @@ class _Connection:
 
     def _quoted(self, quote: SourceQuote) -> str:
         """Return a sentence with its mark; the same place has one number."""
-        place = _place(quote)
-        number = next(
-            (
-                one.number
-                for one in self.citations
-                if (one.document_id, one.start, one.end) == place
-            ),
-            0,
-        )
+        number = self._number(quote)
         if not number:
             number = len(self.citations) + 1
             self.citations.append(
@@ -430,6 +422,12 @@ class _Connection:
                 )
             )
         return f"{strip_markdown(quote.quote)} [{number}]"
+
+    def _number(self, quote: SourceQuote) -> int:
+        """Return the number that a place has; 0 for one not cited before."""
+        place = _place(quote)
+        cited = ((one.number, (one.document_id, one.start, one.end)) for one in self.citations)
+        return next((number for number, known in cited if known == place), 0)
 
     def _say(self, english: str, chinese: str) -> str:
         return chinese if self.language == "zh" else english

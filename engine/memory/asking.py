@@ -22,7 +22,7 @@ from ..events import (
     closing_events,
     compose_listeners,
 )
-from ..prompts import ABSTENTION, language_of
+from ..prompts import is_abstention, language_of
 from ..storage.tokenization import tokens
 from ..types import Answer, Passage, TraceStep, Turn
 from .facts import without_statements
@@ -147,8 +147,8 @@ def _without_ending(on_event: Listener) -> Listener:
     """Return a listener without the closing events and abstentions, which may not be final."""
 
     def heard(event: Event) -> None:
-        is_abstention = isinstance(event, TokensEvent) and event.text in ABSTENTION.values()
-        if not is_abstention and not isinstance(event, CitationsEvent | UsageEvent | AnswerEvent):
+        declines = isinstance(event, TokensEvent) and is_abstention(event.text)
+        if not declines and not isinstance(event, CitationsEvent | UsageEvent | AnswerEvent):
             on_event(event)
 
     return compose_listeners(on_event, heard)

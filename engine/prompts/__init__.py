@@ -62,6 +62,17 @@ ABSTENTION: dict[Language, str] = {
     "zh": "资料库中没有足够的依据来回答这个问题。",
 }
 
+UNSURE: dict[Language, str] = {
+    "en": "The library may not answer this. The nearest that it says:",
+    "zh": "资料库可能没有回答这个问题。其中最接近的是：",
+}
+
+
+def is_abstention(text: str) -> bool:
+    """Check whether a text begins as an abstention does."""
+    return text.startswith((*ABSTENTION.values(), *UNSURE.values()))
+
+
 _ASKING_ZH = lazy_regex(r"谁|什么|哪|何|多少|几|吗|呢|怎|为什么|是否|请|概括|总结|介绍|说明|列出")
 _FUNCTION_ZH = lazy_regex(r"[的了是在和与有被由对从中]")
 _ASKING_EN = lazy_regex(

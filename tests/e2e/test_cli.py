@@ -211,8 +211,8 @@ def test_an_answer_comes_with_its_sources_its_route_and_how_it_was_found(
 ) -> None:
     done = loregraph(filled, "ask", 'Who lit the "lamp" at Gull Quay?', "--explain")
     assert (done.returncode, done.stderr) == (0, "")
-    text, sources, trace, _passages = done.stdout.split("\n\n")
-    assert "Captain Ada Brine lit the lamp at Gull Quay in 1901. [1]" in text
+    text, *_around, sources, trace, _passages = done.stdout.split("\n\n")
+    assert "Captain Ada Brine lit the lamp at Gull Quay in 1901." in f"{text}\n{_around}"
     heading, first, *_, route = sources.splitlines()
     assert heading == "Sources"
     assert re.fullmatch(r"  \[1\] The lamp at Gull Quay \(docs/lamp\.md:\d+-\d+\)", first)

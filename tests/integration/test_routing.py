@@ -67,7 +67,9 @@ def test_both_gives_the_local_answer_first_and_the_overview_after_it(engine) -> 
 
 def test_an_overview_that_cites_nothing_else_is_not_added(engine) -> None:
     local = engine.ask(QUESTION, mode="local")
-    assert local.citations == engine.ask(QUESTION, mode="global").citations
+    (cited,) = local.citations
+    overview = engine.ask(QUESTION, mode="global").citations
+    assert all(each.quote in cited.quote for each in overview)
     assert engine.ask(QUESTION, mode="both").text == local.text
 
 

@@ -1,23 +1,19 @@
-"""Extractive answers without a language model: cited sentences, or an abstention.
-
-`select_sentences` takes as many as it takes to be sure, without repetition: what a further one adds
-to the question's words speaks for it, and those of a chain come in the order of its hops.
-"""
+"""Extractive answers without a language model: cited sentences, or an abstention."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
-import numpy as np
-from numpy.typing import NDArray
+from graph.text.cjk import in_script_of
 
 from ...embeddings.span_reading import Reading
 from ...plain_text import strip_markdown
-from ...prompts import language_of
+from ...prompts import UNSURE, language_of
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import (
     Sentence,
@@ -28,17 +24,18 @@ from ...storage.tokenization import TokenWeight, tokens
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, TextAt, abstain, cite_span
 from .adjoining import from_nearest, is_title, join_adjoining, with_adjoining
-from .answer_spans import Candidate, Span, rank_spans, softmax
+from .answer_spans import Candidate, Span, rank_spans
 from .chinese_fact_questions import fact_question
 from .chinese_facts import Stated, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, evidence_features, score_subject_binding
 from .excerpt import (
-    EACH_OF,
     Excerpt,
     Reader,
+    around,
     choose_excerpts,
+    likeliest_place,
     render_excerpt,
     told_at_one_place,
 )
@@ -55,149 +52,20 @@ from .question_type import QuestionType, answer_types, classify_question, strip_
 from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (
     ScoredSentence,
+    counted_things,
     numbered_things,
     score_sentences,
 )
-
-SURE = 0.85
-"""Target probability that a selected sentence holds the answer."""
-SURE_WHEN_READ = {"en": 0.99, "zh": SURE}
-"""The same, of shares that a reader has sharpened."""
-SAME = 0.8
-"""Sentences that share so much of the shorter one's words say the same."""
-LOOKED_AT = 40
-"""Further ones are chosen from so many, the likeliest."""
-GAIN = 3.0
-"""Bonus in log share for a sentence that covers the whole question."""
-COVERED = 0.8
-"""Target share of the question's weight covered by the selection."""
-LEAST_GAIN = 0.1
-"""Minimum share of the weight a further sentence must add."""
-
-
-def select_sentences(
-    weighed: Sequence[ScoredSentence],
-    share: NDArray[np.float64],
-    *,
-    wanted: Mapping[str, float],
-    limit: int,
-    enough: float = SURE,
-) -> list[int]:
-    """Select rows: the likeliest sentence, the one that leads to it, then further ones.
-
-    `share` is how likely each sentence is to hold the answer. Further ones are added, at most up
-    to `limit`, until one of them holds the answer with the probability `enough` and they
-    carry the question's words (`wanted`, by weight). Deterministic: ties go to the earlier one.
-    """
-    order = [int(row) for row in np.lexsort((np.arange(share.size), -share))]
-    first = order[0]
-    hop = weighed[first].hop
-    leads = hop is not None and limit > 1 and weighed[hop].covered > weighed[first].covered
-    chosen = [first, hop] if leads and hop is not None else [first]
-    carried = frozenset[str]().union(*(_carried(weighed[row], wanted) for row in chosen))
-    likely = [row for row in order[:LOOKED_AT] if row not in chosen]
-    while len(chosen) < limit:
-        rest = [row for row in likely if row not in chosen and not _repeats(weighed, row, chosen)]
-        gains = {row: _part(_carried(weighed[row], wanted) - carried, wanted) for row in rest}
-        if float(share[chosen].sum()) >= enough:
-            if _part(carried, wanted) >= COVERED:
-                break
-            rest = [row for row in rest if gains[row] >= LEAST_GAIN]
-        if not rest:
-            break
-        row = max(rest, key=lambda row: np.log(share[row] + 1e-6) + GAIN * gains[row])
-        chosen.append(row)
-        carried |= _carried(weighed[row], wanted)
-    return chosen
-
-
-def sentence_shares(
-    weighed: Sequence[ScoredSentence], spans: Sequence[Candidate]
-) -> NDArray[np.float64]:
-    """Return each sentence's likelihood, by itself and by its spans."""
-    likely = softmax(np.array([each.score for each in weighed]))
-    if not spans:
-        return likely
-    by_span = np.zeros(len(weighed))
-    for each in spans:
-        by_span[each.row] += each.share
-    return np.asarray((likely + by_span) / 2)
-
-
-READ_SENTENCES = 10
-"""Sentences that reach the reader, likeliest first."""
-READ = 0.6
-"""Weight of the reader's logit beside the log share."""
-LOWEST, HIGHEST = -8.0, 11.0
-"""Bounds of a logit; a sentence that was not read has the lowest."""
-
-
-def read_shares(
-    question: str,
-    weighed: Sequence[ScoredSentence],
-    share: NDArray[np.float64],
-    passages: Sequence[Passage],
-    read: Reader,
-) -> NDArray[np.float64]:
-    """Weigh the likeliest sentences by the reader, each behind the sentence that leads to it.
-
-    Alone, the last sentence of a chain does not name what the question asks about.
-    """
-    order = _rows_to_read(weighed, share, language_of(question))
-    logits = np.full(share.size, LOWEST)
-    logits[order] = read(question, [_chain(weighed, int(row), passages) for row in order])
-    return softmax(np.log(share + 1e-6) + READ * np.clip(logits, LOWEST, HIGHEST))
-
-
-def _rows_to_read(
-    weighed: Sequence[ScoredSentence], share: NDArray[np.float64], language: str
-) -> list[int]:
-    """Return the likeliest rows; in Chinese, which is quick to read, the best of each passage."""
-    order = [int(row) for row in np.lexsort((np.arange(share.size), -share))]
-    best: dict[int, int] = {}
-    for row in order if language == "zh" else ():
-        best.setdefault(weighed[row].sentence.passage, row)
-    leading = [best[passage] for passage in sorted(best)[:EACH_OF]]
-    return list(dict.fromkeys((*order[:READ_SENTENCES], *leading)))
-
-
-def _chain(weighed: Sequence[ScoredSentence], row: int, passages: Sequence[Passage]) -> str:
-    hop = weighed[row].hop
-    chain = [weighed[row]] if hop is None else [weighed[hop], weighed[row]]
-    return "\n".join(_placed(each.sentence, passages) for each in chain)
-
-
-def _placed(sentence: Sentence, passages: Sequence[Passage]) -> str:
-    """Return a sentence behind its title and its heading."""
-    title = passages[sentence.passage].title
-    above = dict.fromkeys(name for name in (title, sentence.heading) if name)
-    text = strip_markdown(sentence.text, columns=sentence.columns)
-    if sentence.tells:
-        text = _LIFE_DATES.sub(r"(born \1, died \2)", text, count=1)
-    return ": ".join((*above, text))
-
-
-_LIFE_DATES = re.compile(r"\(([^()]{0,80}?\d{3,4})\s*[–—-]\s*([^()]{0,40}?\d{3,4})\)")
-"""Brackets with two dates: a life, as encyclopaedias write it."""
-
-
-def _carried(weighed: ScoredSentence, wanted: Mapping[str, float]) -> frozenset[str]:
-    """Return the question words, or variants, present in a sentence or its headings."""
-    sentence = weighed.sentence
-    terms = sentence.terms | sentence.tells | sentence.context
-    return frozenset(term for term in wanted if not terms.isdisjoint(lexical_variants(term)))
-
-
-def _part(terms: frozenset[str], wanted: Mapping[str, float]) -> float:
-    """Return the share of the question's weight of some words."""
-    return sum(w for term, w in wanted.items() if term in terms) / sum(wanted.values())
-
-
-def _repeats(weighed: Sequence[ScoredSentence], row: int, chosen: Sequence[int]) -> bool:
-    terms = weighed[row].sentence.terms
-    others = [weighed[other].sentence.terms for other in chosen]
-    return any(len(terms & o) >= SAME * max(1, min(len(terms), len(o))) for o in others)
-
+from .sentence_selection import (
+    SURE,
+    SURE_WHEN_READ,
+    carried_terms,
+    chain_text,
+    read_shares,
+    select_sentences,
+    sentence_shares,
+    weight_share,
+)
 
 SAID_FROM, SAID = 2.5, 0.5
 """A reader's logit from which an excerpt is taken to answer, and the probability that it does."""
@@ -211,6 +79,8 @@ SHOWN_OF = 3
 """The short answer of a Chinese question is one of so many spans, the likeliest."""
 STATED = 0.8
 """Probability that a fact is as the sentence says that states it."""
+LIKELY = 0.5
+"""From this confidence on the sentence of the short answer, a name or figure, is shown first."""
 SHORT_FROM = 0.25
 """A short answer that is likely to be right by less is not given."""
 
@@ -231,6 +101,15 @@ class _Read:
     @property
     def sentences(self) -> list[Sentence]:
         return [self.weighed[row].sentence for row in self.rows]
+
+    @property
+    def is_chain(self) -> bool:
+        """Check that a sentence of another document leads to the first one."""
+        hop = self.weighed[self.rows[0]].hop
+        if hop is None:
+            return False
+        first, leading = (self.weighed[row].sentence.passage for row in (self.rows[0], hop))
+        return self.passages[first].document_id != self.passages[leading].document_id
 
     @property
     def is_decided(self) -> bool:
@@ -281,6 +160,7 @@ def extractive_answer(
         weight=weight,
         language=asked.language,
         numbered=numbered_things(question),
+        counted=counted_things(question),
     )
     texts = [each.sentence.text for each in weighed]
     fact = fact_question(question) if asked.language == "zh" else None
@@ -304,6 +184,9 @@ def extractive_answer(
     excerpts: list[Excerpt] = []
     if one_excerpt and not facts and not introduced and not analysis.is_decided:
         excerpts = _excerpts(analysis, intent, read=chooser, text_at=text_at)
+    context: Excerpt | None = None
+    if one_excerpt and intent is None and asked.language == "en" and not analysis.is_decided:
+        analysis, context = _in_context(analysis, excerpts, read=read, text_at=text_at)
     found = evidence_features(
         question,
         _inside(excerpts, sentences, passages) or analysis.sentences,
@@ -321,12 +204,35 @@ def extractive_answer(
         found = {**found, "held": max(found["held"], SAID)}
     if facts or introduced:
         found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
-    if found["held"] < min_evidence:
-        detail = f"evidence {found['held']:.2f} is below {min_evidence:.2f}"
-        return abstain(asked.language, detail=detail, evidence=found["evidence"], figures=found)
-    if excerpts:
-        return _excerpted(excerpts, figures=found)
-    return _told(analysis, figures=found)
+    if excerpts and context is None:
+        draft = _excerpted(excerpts, figures=found)
+    else:
+        draft = _told(analysis, context, figures=found)
+    if found["held"] >= min_evidence:
+        return draft
+    is_near = one_excerpt and _is_near(found, asked.language)
+    return _declined(draft, question, is_near=is_near, least=min_evidence)
+
+
+NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": math.inf}
+"""Probability that the library holds the answer, or the reader's logit, from which what is nearest
+is told below a word of doubt."""
+
+
+def _is_near(figures: Mapping[str, float], language: str) -> bool:
+    return figures["held"] >= NEAR or figures.get("logit", -math.inf) >= NEAR_READ[language]
+
+
+def _declined(draft: Draft, question: str, *, is_near: bool, least: float) -> Draft:
+    """Abstain; with what is nearest where that may be the answer."""
+    language = language_of(question)
+    detail = f"evidence {draft.figures['held']:.2f} is below {least:.2f}"
+    if not is_near:
+        return abstain(
+            language, detail=detail, evidence=draft.evidence or 0.0, figures=draft.figures
+        )
+    text = f"{in_script_of(question, UNSURE[language])}\n\n{draft.text}"
+    return replace(draft, text=text, abstained=True, short=None, detail=f"{detail}; {draft.detail}")
 
 
 def _by_likeness(
@@ -346,7 +252,7 @@ def _by_likeness(
 
 
 def _chains(analysis: _Read) -> list[str]:
-    return [_chain(analysis.weighed, row, analysis.passages) for row in analysis.rows]
+    return [chain_text(analysis.weighed, row, analysis.passages) for row in analysis.rows]
 
 
 def _renaming(read: Reader | None, known_as: KnownAs) -> Reader | None:
@@ -382,14 +288,99 @@ def _excerpts(
         return [from_nearest(question, each, read) for each in found]
     if read is None or analysis.compared is not None or analysis.asked.language != "en":
         return []
-    if weighed[analysis.rows[0]].hop is not None:
-        return []  # a chain is told at two places
-    chains = [_chain(weighed, row, passages) for row in analysis.rows]
+    if analysis.is_chain:
+        return []  # told at two places
+    chains = [chain_text(weighed, row, passages) for row in analysis.rows]
     return told_at_one_place(
         question, passages, weighed,
         wanted=analysis.wanted, read=read, text_at=text_at,
         beside=float(read(question, chains).max()),
     )  # fmt: skip
+
+
+STRAY = 2.0
+"""Logits below the first sentence at which a further one is left out, unless it adds to it."""
+ADDS, CERTAIN = 0.15, 7.0
+"""Share of the question's weight from which on a further sentence adds; nothing adds to one that
+has such a logit."""
+
+
+def _in_context(
+    analysis: _Read, excerpts: Sequence[Excerpt], *, read: Reader | None, text_at: TextAt | None
+) -> tuple[_Read, Excerpt | None]:
+    """Return the sentence that says a fact, with what leads to it, and the block around it.
+
+    Of `excerpts`, which tell it at one place, it is the sentence where the answer is read; none
+    where that is an item or a row, which is shown with its like.
+    """
+    if excerpts:
+        row = _sentence_at(excerpts[0], analysis, read)
+        if row is None:
+            return analysis, None
+        return replace(analysis, rows=[row], span=None), excerpts[0]
+    span, (first, *others) = analysis.span, analysis.rows
+    is_likely = span is not None and span.confidence >= LIKELY and analysis.asked.kind != "thing"
+    if span is not None and is_likely and span.row in others:
+        others = [first, *(row for row in others if row != span.row)]
+        first = span.row
+    context = around(analysis.weighed[first].sentence, analysis.passages, text_at=text_at)
+    rows = [first, *_further(first, others, context, analysis, read=read)]
+    if span is not None and span.row not in rows:
+        span = None
+    return replace(analysis, rows=rows, span=span), context
+
+
+def _further(
+    first: int,
+    others: Sequence[int],
+    context: Excerpt | None,
+    analysis: _Read,
+    *,
+    read: Reader | None,
+) -> list[int]:
+    """Return what does not stand around the first sentence and is as near, or adds to it."""
+    weighed, passages, wanted = analysis.weighed, analysis.passages, analysis.wanted
+    known = carried_terms(weighed[first], wanted)
+    if context is not None:
+        around_it = set(tokens(context.text))
+        known |= {term for term in wanted if not around_it.isdisjoint(lexical_variants(term))}
+        told = (weighed[row].sentence for row in others)
+        others = [
+            row
+            for row, each in zip(others, told, strict=True)
+            if not _holds(context, passages[each.passage], each.start)
+        ]
+    if read is None or not others or analysis.is_chain:
+        return list(others)
+    logits = read(
+        analysis.question, [chain_text(weighed, row, passages) for row in (first, *others)]
+    )
+    return [
+        row
+        for row, logit in zip(others, logits[1:], strict=True)
+        if logit >= logits[0] - STRAY
+        or (
+            logits[0] < CERTAIN
+            and weight_share(carried_terms(weighed[row], wanted) - known, wanted) >= ADDS
+        )
+    ]
+
+
+_BEHIND_MARK = re.compile(r"(?:^|\n)[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*\Z")
+
+
+def _sentence_at(excerpt: Excerpt, analysis: _Read, read: Reader | None) -> int | None:
+    """Return the row of the sentence of an excerpt in which the answer is read."""
+    if not isinstance(read, SpanReader):
+        return None
+    place = excerpt.source.start + likeliest_place(analysis.question, excerpt, read)
+    for row, each in enumerate(analysis.weighed):
+        sentence, passage = each.sentence, analysis.passages[each.sentence.passage]
+        start, end = (passage.start + at for at in (sentence.start, sentence.end))
+        if passage.chunk_id == excerpt.source.chunk_id and start <= place < end:
+            in_list = sentence.columns or _BEHIND_MARK.search(passage.text[: sentence.start])
+            return None if in_list else row
+    return None
 
 
 def _readings(analysis: _Read, excerpts: Sequence[Excerpt], read: Reader | None) -> list[Reading]:
@@ -434,9 +425,11 @@ def _excerpted(excerpts: Sequence[Excerpt], *, figures: Mapping[str, float]) -> 
     )
 
 
-def _told(read: _Read, *, figures: Mapping[str, float]) -> Draft:
-    """Describe the selection for the trace."""
+def _told(read: _Read, context: Excerpt | None, *, figures: Mapping[str, float]) -> Draft:
+    """Present sentences, and below them the block around the first."""
     text, citations = _present(read.sentences, read.passages)
+    if context is not None:
+        text, citations = _with_context(text, citations, context)
     strength, of = figures["evidence"], len(read.weighed)
     return Draft(
         text=text,
@@ -446,6 +439,23 @@ def _told(read: _Read, *, figures: Mapping[str, float]) -> Draft:
         detail=f"{len(citations)} sentence(s) of {of}, evidence {strength:.2f}",
         figures=figures,
     )
+
+
+def _with_context(
+    text: str, citations: tuple[Citation, ...], context: Excerpt
+) -> tuple[str, tuple[Citation, ...]]:
+    """Add the block around a sentence, in the place of one that it begins with."""
+    start, end = (context.source.start + place for place in (context.start, context.end))
+    first = citations[0]
+    if first.document_id == context.source.document_id and len(citations) == 1:
+        if (first.start, first.end) == (start, end):
+            return text, citations
+        if first.start == start:
+            whole = cite_span(context.source, context.start, context.end, number=1)
+            return render_excerpt(context, 1), (whole,)
+    number = len(citations) + 1
+    added = cite_span(context.source, context.start, context.end, number=number)
+    return f"{text}\n\n{render_excerpt(context, number)}", (*citations, added)
 
 
 def _read(
@@ -482,7 +492,7 @@ def _read(
         if asked.language == "zh":
             rows = with_adjoining(rows, weighed, passages)
         if isinstance(read, SpanReader):
-            chains = {row: _chain(weighed, row, passages) for row in rows}
+            chains = {row: chain_text(weighed, row, passages) for row in rows}
             found, matrix = read_candidates(
                 question, weighed, chains, asked=asked, wanted=wanted, reader=read, types=types
             )

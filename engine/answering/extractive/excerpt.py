@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
+from ...retrieval.passages import Sentence
 from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
@@ -30,16 +31,19 @@ from .blocks import (
     split_blocks,
 )
 from .intent import Intent, compared_sides, is_defined_by, question_intent, shows_intent
+from .read_spans import SpanReader
 from .sentence_scoring import ScoredSentence
 
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
 """A question and texts to a logit for each, higher for one that answers."""
 
-READ_BLOCKS = 10
-"""Blocks that reach the reader."""
+READ_BLOCKS, MORE_BLOCKS = 10, 18
+"""Blocks that reach the reader, and those that do where none of these answers plainly."""
 READ_AT_ONCE, FOUND = 4, {"en": 9.0, "zh": np.inf}
 """Blocks that are read together; no further ones are where one has such a logit,
 signs counted."""
+PLAINLY_READ = 5.5
+"""The same behind the first `READ_BLOCKS`, of which there are more in English alone."""
 EACH_OF = 6
 """Passages of which a block reaches the reader, whatever words it shares with the question."""
 DEFINES = 0.5
@@ -58,6 +62,8 @@ LEAST_WORDS = 10
 """A shorter first block of a section is a by-line or a date."""
 WHOLE_WORDS = 180
 """A section is shown whole where it is no longer than this."""
+AROUND_WORDS = 130
+"""Words shown around the sentence that says a fact, at most."""
 ITEM_WORDS = 5
 """A beginning of an item with fewer words goes on with the next sentence."""
 SIBLINGS = 3
@@ -71,14 +77,15 @@ REACH, LIST_REACH = 2_000, 6_000
 and a list."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
-PLAIN, PLAINLY = 4.0, 1.0
+PLAIN, PLAINLY = 4.0, 0.8
 """Logit of a block that tells a fact, and how far it lies above that of loose sentences."""
-SETTLED = 5.5
+SETTLED = 7.8
 """Logit of sentences beside which no block is read."""
 BOTH = {"en": 4.0, "zh": 11.0}
 """A reader's logit from which a block that names all sides is taken to compare them."""
-CLOSE = 0.6
-"""A block of another section that is read as so much less is shown below the best one."""
+CLOSE, CLOSE_TO_PLAIN = 1.5, 0.6
+"""A block of another section that is read as so much less is shown below the best one, and below
+one that answers plainly."""
 OPENS = 1.0
 """Logits for the first block of a section."""
 
@@ -166,7 +173,8 @@ def choose_excerpts(
     sides = compared_sides(question) if intent == "comparison" else ()
     if sides:
         return _beside(question, sides, candidates, passages, read=read, text_at=text_at)
-    best, *close = _best(question, intent, candidates[:READ_BLOCKS], passages, read=read)
+    most = MORE_BLOCKS if read is not None and language_of(question) == "en" else READ_BLOCKS
+    best, *close = _best(question, intent, candidates[:most], passages, read=read)
     listed = _siblings(best.block, blocks) if intent == "list" else []
     if len(listed) >= SIBLINGS:
         return [_listed(best, listed, passages)]
@@ -193,7 +201,7 @@ def told_at_one_place(
     if beside >= SETTLED:
         return []
     blocks = split_blocks(passages[:READ_PASSAGES])
-    candidates = _candidates(_windows(blocks, passages), weighed, wanted)[:READ_BLOCKS]
+    candidates = _candidates(_windows(blocks, passages), weighed, wanted)[:MORE_BLOCKS]
     if not candidates:
         return []
     unsigned = np.zeros(len(candidates), dtype=np.bool_)
@@ -204,6 +212,27 @@ def told_at_one_place(
     score = float(logits[row])
     best = _Best(block=candidates[row].block, score=score, logit=score)
     return [_extended(best, passages[best.block.passage], text_at)]
+
+
+def around(
+    sentence: Sentence, passages: Sequence[Passage], *, text_at: TextAt | None
+) -> Excerpt | None:
+    """Return the block around a sentence; None where it stands in none."""
+    passage = passages[sentence.passage]
+    windows = _windows(split_blocks([passage]), [passage])
+    block = next((each for each in windows if each.start <= sentence.start < each.end), None)
+    if block is None:
+        return None
+    best = _Best(block=block, score=0.0, logit=None)
+    return _extended(best, passage, text_at, whole=AROUND_WORDS, longest=AROUND_WORDS)
+
+
+def likeliest_place(question: str, excerpt: Excerpt, read: SpanReader) -> int:
+    """Return where in the text of an excerpt's source the answer most likely begins."""
+    reading = read.read(question, [excerpt.text])[0]
+    if not reading.begins.size:
+        return excerpt.start
+    return excerpt.start + int(reading.starts[int(np.argmax(reading.begins))])
 
 
 def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
@@ -308,7 +337,7 @@ def _best(
         covered = np.array([one.covered for one in candidates])
         scores = logits + WORDS[language] * scores + COVERED[language] * covered
     scores = scores + SHOWN * shown
-    opens = [one.block.place == 0 and _is_said(one.block) for one in candidates]
+    opens = [_opens_section(one.block, passages) and _is_said(one.block) for one in candidates]
     scores = scores + OPENS * np.array(opens)
     order = [int(row) for row in np.argsort(-scores, kind="stable")]
     starts = ("list", "steps") if language_of(question) == "en" else ("list", "steps", "comparison")
@@ -321,7 +350,10 @@ def _best(
         logit=None if logits is None else float(logits[row]),
     )
     other = next((each for each in order if not _same_section(candidates[each].block, first)), row)
-    if logits is None or other == row or scores[other] < scores[row] - CLOSE:
+    if logits is None or other == row or (shown[row] and not shown[other]):
+        return [best]
+    is_plain = logits[row] >= PLAINLY_READ
+    if scores[other] < scores[row] - (CLOSE_TO_PLAIN if is_plain else CLOSE):
         return [best]
     second = candidates[other].block
     return [best, _Best(block=second, score=float(scores[other]), logit=float(logits[other]))]
@@ -369,7 +401,8 @@ def _read_blocks(
         some, rows = rows[:READ_AT_ONCE], rows[READ_AT_ONCE:]
         logits[some] = read(question, [_read_text(candidates[row].block, passages) for row in some])
         promise = logits + SHOWN * signs
-        if promise.max() >= FOUND[language_of(question)]:
+        is_more = len(candidates) - len(rows) >= READ_BLOCKS
+        if promise.max() >= (PLAINLY_READ if is_more else FOUND[language_of(question)]):
             best = candidates[int(np.argmax(promise))].block
             rows = [row for row in rows if _in_section(candidates[row].block, best)]
     return logits
@@ -393,6 +426,12 @@ def _with_adjoining(
             place = min(block.place, other.place)
             block = replace(block, start=start, end=end, place=place, text=text[start:end])
     return block
+
+
+def _opens_section(block: ExcerptBlock, passages: Sequence[Passage]) -> bool:
+    """Check that a block is the first of its section, and no rest of it in a later passage."""
+    is_seen = block.section_start < block.start or passages[block.passage].start == 0
+    return block.place == 0 and is_seen
 
 
 def _is_said(block: ExcerptBlock) -> bool:
@@ -459,14 +498,16 @@ _LEANS = re.compile(
 """Beginnings that lean on what stands in front of them."""
 
 
-def _standing_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
+def _standing_start(
+    block: ExcerptBlock, blocks: Sequence[ExcerptBlock], *, longest: int = LONGEST_WORDS
+) -> int:
     """Return where an excerpt begins that does not lean on what was left out."""
     start, leaning, words = block.start, block, count_words(block.text)
     for each in reversed(blocks):
         if not _in_section(each, block) or each.end > start:
             continue
         words = words + count_words(each.text)
-        if not _LEANS.match(leaning.text) or words > LONGEST_WORDS:
+        if not _LEANS.match(leaning.text) or words > longest:
             break
         start, leaning = each.start, each
     return start
@@ -479,7 +520,14 @@ def _rest(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBl
     return rest[: next(titles, len(rest))]
 
 
-def _extended(best: _Best, passage: Passage, text_at: TextAt | None) -> Excerpt:
+def _extended(
+    best: _Best,
+    passage: Passage,
+    text_at: TextAt | None,
+    *,
+    whole: int = WHOLE_WORDS,
+    longest: int = LONGEST_WORDS,
+) -> Excerpt:
     """Show a short section whole; else continue a short block with the next, and cut a long one."""
     source, block = _around(best.block, passage, text_at)
     blocks = split_blocks([source])
@@ -487,14 +535,14 @@ def _extended(best: _Best, passage: Passage, text_at: TextAt | None) -> Excerpt:
     rest = _rest(block, blocks)
     section = _section_start(block, blocks, source)
     last = rest[-1].end if rest else end
-    if section is not None and count_words(text[section:last]) <= WHOLE_WORDS:
+    if section is not None and count_words(text[section:last]) <= whole:
         start, end = section, last
     else:
-        start = _standing_start(block, blocks)
+        start = _standing_start(block, blocks, longest=longest)
         for other in rest:
             if count_words(text[start:end]) < SHORTEST_WORDS:
                 end = other.end
-    end = start + cut_long(text[start:end])
+    end = start + cut_long(text[start:end], words=longest)
     return Excerpt(
         source=source,
         start=start,

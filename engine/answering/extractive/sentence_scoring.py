@@ -44,6 +44,21 @@ Not fitted: hardly any data set has one.
 """
 _NUMBERED = re.compile(r"([^\W\d_]{2,})\s+(\d{1,3})\b")
 
+COUNTED = 3.0
+"""Bonus for a number of the things that *how many* asks for (*six instrument nodes*).
+
+Not fitted: data sets of several hops have few.
+"""
+_HOW_MANY = re.compile(
+    r"\bhow many\s+(?:of\s+(?:the|these|those)\s+)?((?:(?!(?:are|is|did|do|does|was|were|have|has"
+    r"|had|can|could|will|would|in|of|on|at)\b)[a-z-]+\s+){0,3})",
+    re.I,
+)
+_NUMBER = (
+    r"(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]+teen"
+    r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-[a-z]+)?|hundreds?|thousands?|dozens?)"
+)
+
 DATELINE = 2.0
 """Penalty of a dateline: its year is not an answer.
 
@@ -107,13 +122,19 @@ def score_sentences(
     weight: TokenWeight,
     language: Language,
     numbered: frozenset[str] = frozenset(),
+    counted: re.Pattern[str] | None = None,
 ) -> list[ScoredSentence]:
-    """Score all sentences, in order; `numbered` as of `numbered_things`."""
+    """Score all sentences, in order.
+
+    `numbered` as of `numbered_things`, `counted` as of `counted_things`.
+    """
     matrix, hops = sentence_features(sentences, passages, wanted=wanted, kinds=kinds, weight=weight)
     scores = matrix @ np.array(COEFFICIENTS[language])
     if numbered:
         holds = [not numbered.isdisjoint(numbered_things(s.text)) for s in sentences]
         scores += NUMBERED * np.array(holds)
+    if counted is not None:
+        scores += COUNTED * np.array([counted.search(s.text) is not None for s in sentences])
     scores -= DATELINE * np.array([is_dateline(sentence.text) for sentence in sentences])
     place = {name: column for column, name in enumerate(FEATURES)}
     covered = matrix[:, place["own words"]] + matrix[:, place["title and headings"]]
@@ -127,6 +148,16 @@ def score_sentences(
         )
         for row, sentence in enumerate(sentences)
     ]
+
+
+def counted_things(question: str) -> re.Pattern[str] | None:
+    """Return what finds a number of the things that *how many* asks for; None for others."""
+    found = _HOW_MANY.search(question)
+    words = found.group(1).split() if found else []
+    if not words:
+        return None
+    stems = "|".join(re.escape(word[: max(4, len(word) - 2)]) for word in words)
+    return re.compile(rf"\b{_NUMBER}\s+(?:[\w-]+\s+){{0,2}}(?:{stems})", re.I)
 
 
 def numbered_things(text: str) -> frozenset[str]:

@@ -25,6 +25,7 @@ from engine.answering.extractive.intent import (
 )
 from engine.answering.extractive.known_as import KnownAs
 from engine.answering.packing import Draft
+from engine.prompts import UNSURE, is_abstention
 from engine.storage.tokenization import tokens
 from engine.types import Passage
 
@@ -246,7 +247,7 @@ def _reads(**logits: float) -> Callable[[str, Sequence[str]], NDArray[np.float64
 
 def _asked(question: str, sources: Sequence[Passage], **options: object) -> Draft:
     return extractive_answer(
-        question, sources, weight=weight, min_evidence=0.0, one_excerpt=True, **options  # type: ignore[arg-type]
+        question, sources, weight=weight, one_excerpt=True, **{"min_evidence": 0.0, **options}  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -300,7 +301,10 @@ def test_two_sections_are_shown_only_where_the_reader_is_not_sure(logit: float, 
 def test_a_fact_is_told_by_the_block_that_is_plainly_better_than_its_sentences(
     block: float, sentences: float, *, is_block: bool
 ) -> None:
-    text = "## The Gull\n\nIt was built in Bergen in 1961 and sails on Mondays.\n\nNobody sings.\n"
+    text = (
+        "## The Gull\n\nThe Gull was built in Bergen.\n\n"
+        "## The yard\n\nIt lay still in 1961 and works on Mondays.\n\nNobody sings.\n"
+    )
 
     def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         whole = ("Mondays" in each and "sings" in each for each in texts)
@@ -308,8 +312,54 @@ def test_a_fact_is_told_by_the_block_that_is_plainly_better_than_its_sentences(
 
     draft = _asked("When was the Gull built in Bergen?", [_passage(text)], read=read)
 
-    assert draft.text.startswith("### The Gull") == is_block
+    assert draft.text.startswith("### The yard") == is_block
+
+
+def test_a_fact_is_the_sentence_that_says_it_first_and_the_block_around_it_below() -> None:
+    said = "She is a mail boat. She was built in Bergen in 1961. She sails on Mondays."
+    text = f"## The Gull\n\n{said}\n"
+    draft = _asked("When was the Gull built in Bergen?", [_passage(text)])
+
+    assert draft.text.splitlines()[0].endswith("She was built in Bergen in 1961. [1]")
+    assert draft.text.endswith(f"### The Gull\n\n{said} [2]")
+    for citation in draft.citations:
+        assert text[citation.start : citation.end] == citation.quote
+
+
+def test_a_block_that_begins_with_the_sentence_that_says_a_fact_stands_in_its_place() -> None:
+    text = "## The Gull\n\nThe Gull was built in Bergen in 1961. She sails on Mondays.\n"
+    draft = _asked("When was the Gull built in Bergen?", [_passage(text)])
+
+    assert draft.text == f"### The Gull\n\n{text.splitlines()[2]} [1]"
+    assert len(draft.citations) == 1
+
+
+def test_a_sentence_from_elsewhere_that_says_nothing_more_is_left_out() -> None:
+    sources = [
+        _passage("## The Gull\n\nThe Gull was built in Bergen in 1961.\n", name="Gull"),
+        _passage("## The bay\n\nThe Gull was not built for the bay of Bergen.\n", name="Bay"),
+    ]
+
+    def titles(logit: float) -> list[str]:
+        read = _reads(**{"in 1961": 5.0, "the bay": logit})
+        draft = _asked("When was the Gull built in Bergen?", sources, read=read)
+        return [each.title for each in draft.citations]
+
+    assert titles(-5.0) == ["Gull"]
+
+
+def test_what_may_be_the_answer_is_shown_below_a_word_of_doubt() -> None:
+    question = "When was the Gull built in Bergen?"
+    draft = _asked(
+        question, [_passage("## The Gull\n\nBuilt in Bergen in 1961.\n")], min_evidence=1.0
+    )
+
+    assert draft.abstained
+    assert draft.short is None
+    assert draft.text.startswith(UNSURE["en"])
+    assert is_abstention(draft.text)
     assert "1961" in draft.text
+    assert draft.citations
 
 
 def test_no_block_is_read_behind_one_that_plainly_answers() -> None:

@@ -18,6 +18,7 @@ from engine.answering.extractive.question_type import (
     has_answer_type,
     strip_question_words,
 )
+from engine.answering.extractive.sentence_scoring import counted_things
 from engine.answering.packing import Draft
 from engine.plain_text import strip_markdown
 from engine.prompts import ABSTENTION
@@ -189,6 +190,24 @@ def test_sentences_are_added_for_words_that_the_likeliest_one_lacks() -> None:
 
     assert "founded the Vey Station" in draft.text
     assert "Ada Roe" in draft.text
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "is_counted"),
+    [
+        pytest.param("How many nodes are there?", "for six instrument nodes", True, id="word"),
+        pytest.param("How many people work there?", "It employs 46 people.", True, id="verb"),
+        pytest.param("How many of the plants lived?", "84 of 300 plants", True, id="of"),
+        pytest.param("How many nodes are there?", "Node 4 fell silent in 2018.", False, id="other"),
+        pytest.param("How many are there?", "six nodes", None, id="no-noun"),
+        pytest.param("When did it open?", "six nodes", None, id="no-count"),
+    ],
+)
+def test_a_number_of_the_things_asked_for_counts(
+    question: str, text: str, is_counted: bool | None
+) -> None:
+    counted = counted_things(question)
+    assert (counted and bool(counted.search(text))) == is_counted
 
 
 def test_an_unknown_code_weakens_the_evidence() -> None:

@@ -1,0 +1,164 @@
+"""Selection of the sentences of an answer: the likeliest, what leads to it, and what adds to it.
+
+`select_sentences` takes as many as it takes to be sure, without repetition: what a further one adds
+to the question's words speaks for it, and those of a chain come in the order of its hops.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...plain_text import strip_markdown
+from ...prompts import language_of
+from ...retrieval.lexical_variants import lexical_variants
+from ...retrieval.passages import Sentence
+from ...types import Passage
+from .answer_spans import Candidate, softmax
+from .excerpt import EACH_OF, Reader
+from .sentence_scoring import ScoredSentence
+
+SURE = 0.85
+"""Target probability that a selected sentence holds the answer."""
+SURE_WHEN_READ = {"en": 0.99, "zh": SURE}
+"""The same, of shares that a reader has sharpened."""
+SAME = 0.8
+"""Sentences that share so much of the shorter one's words say the same."""
+LOOKED_AT = 40
+"""Further ones are chosen from so many, the likeliest."""
+GAIN = 3.0
+"""Bonus in log share for a sentence that covers the whole question."""
+COVERED = 0.8
+"""Target share of the question's weight covered by the selection."""
+LEAST_GAIN = 0.1
+"""Minimum share of the weight a further sentence must add."""
+
+
+def select_sentences(
+    weighed: Sequence[ScoredSentence],
+    share: NDArray[np.float64],
+    *,
+    wanted: Mapping[str, float],
+    limit: int,
+    enough: float = SURE,
+) -> list[int]:
+    """Select rows: the likeliest sentence, the one that leads to it, then further ones.
+
+    `share` is how likely each sentence is to hold the answer. Further ones are added, at most up
+    to `limit`, until one of them holds the answer with the probability `enough` and they
+    carry the question's words (`wanted`, by weight). Deterministic: ties go to the earlier one.
+    """
+    order = [int(row) for row in np.lexsort((np.arange(share.size), -share))]
+    first = order[0]
+    hop = weighed[first].hop
+    leads = hop is not None and limit > 1 and weighed[hop].covered > weighed[first].covered
+    chosen = [first, hop] if leads and hop is not None else [first]
+    carried = frozenset[str]().union(*(carried_terms(weighed[row], wanted) for row in chosen))
+    likely = [row for row in order[:LOOKED_AT] if row not in chosen]
+    while len(chosen) < limit:
+        rest = [row for row in likely if row not in chosen and not _repeats(weighed, row, chosen)]
+        gains = {
+            row: weight_share(carried_terms(weighed[row], wanted) - carried, wanted) for row in rest
+        }
+        if float(share[chosen].sum()) >= enough:
+            if weight_share(carried, wanted) >= COVERED:
+                break
+            rest = [row for row in rest if gains[row] >= LEAST_GAIN]
+        if not rest:
+            break
+        row = max(rest, key=lambda row: np.log(share[row] + 1e-6) + GAIN * gains[row])
+        chosen.append(row)
+        carried |= carried_terms(weighed[row], wanted)
+    return chosen
+
+
+def sentence_shares(
+    weighed: Sequence[ScoredSentence], spans: Sequence[Candidate]
+) -> NDArray[np.float64]:
+    """Return each sentence's likelihood, by itself and by its spans."""
+    likely = softmax(np.array([each.score for each in weighed]))
+    if not spans:
+        return likely
+    by_span = np.zeros(len(weighed))
+    for each in spans:
+        by_span[each.row] += each.share
+    return np.asarray((likely + by_span) / 2)
+
+
+READ_SENTENCES = 10
+"""Sentences that reach the reader, likeliest first."""
+READ = 0.6
+"""Weight of the reader's logit beside the log share."""
+LOWEST, HIGHEST = -8.0, 11.0
+"""Bounds of a logit; a sentence that was not read has the lowest."""
+
+
+def read_shares(
+    question: str,
+    weighed: Sequence[ScoredSentence],
+    share: NDArray[np.float64],
+    passages: Sequence[Passage],
+    read: Reader,
+) -> NDArray[np.float64]:
+    """Weigh the likeliest sentences by the reader, each behind the sentence that leads to it.
+
+    Alone, the last sentence of a chain does not name what the question asks about.
+    """
+    order = _rows_to_read(weighed, share, language_of(question))
+    logits = np.full(share.size, LOWEST)
+    logits[order] = read(question, [chain_text(weighed, int(row), passages) for row in order])
+    return softmax(np.log(share + 1e-6) + READ * np.clip(logits, LOWEST, HIGHEST))
+
+
+def _rows_to_read(
+    weighed: Sequence[ScoredSentence], share: NDArray[np.float64], language: str
+) -> list[int]:
+    """Return the likeliest rows; in Chinese, which is quick to read, the best of each passage."""
+    order = [int(row) for row in np.lexsort((np.arange(share.size), -share))]
+    best: dict[int, int] = {}
+    for row in order if language == "zh" else ():
+        best.setdefault(weighed[row].sentence.passage, row)
+    leading = [best[passage] for passage in sorted(best)[:EACH_OF]]
+    return list(dict.fromkeys((*order[:READ_SENTENCES], *leading)))
+
+
+def chain_text(weighed: Sequence[ScoredSentence], row: int, passages: Sequence[Passage]) -> str:
+    """Return a sentence behind the one that leads to it, as a reader takes them in."""
+    hop = weighed[row].hop
+    chain = [weighed[row]] if hop is None else [weighed[hop], weighed[row]]
+    return "\n".join(_placed(each.sentence, passages) for each in chain)
+
+
+def _placed(sentence: Sentence, passages: Sequence[Passage]) -> str:
+    """Return a sentence behind its title and its heading."""
+    title = passages[sentence.passage].title
+    above = dict.fromkeys(name for name in (title, sentence.heading) if name)
+    text = strip_markdown(sentence.text, columns=sentence.columns)
+    if sentence.tells:
+        text = _LIFE_DATES.sub(r"(born \1, died \2)", text, count=1)
+    return ": ".join((*above, text))
+
+
+_LIFE_DATES = re.compile(r"\(([^()]{0,80}?\d{3,4})\s*[–—-]\s*([^()]{0,40}?\d{3,4})\)")
+"""Brackets with two dates: a life, as encyclopaedias write it."""
+
+
+def carried_terms(weighed: ScoredSentence, wanted: Mapping[str, float]) -> frozenset[str]:
+    """Return the question words, or variants, present in a sentence or its headings."""
+    sentence = weighed.sentence
+    terms = sentence.terms | sentence.tells | sentence.context
+    return frozenset(term for term in wanted if not terms.isdisjoint(lexical_variants(term)))
+
+
+def weight_share(terms: frozenset[str], wanted: Mapping[str, float]) -> float:
+    """Return the share of the question's weight of some words."""
+    return sum(w for term, w in wanted.items() if term in terms) / sum(wanted.values())
+
+
+def _repeats(weighed: Sequence[ScoredSentence], row: int, chosen: Sequence[int]) -> bool:
+    terms = weighed[row].sentence.terms
+    others = [weighed[other].sentence.terms for other in chosen]
+    return any(len(terms & o) >= SAME * max(1, min(len(terms), len(o))) for o in others)
