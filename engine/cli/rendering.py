@@ -364,6 +364,8 @@ _OF_ONE_CALL = re.compile(r"\d[\d,.]*(?= of | are spent|; raise)")
 UNREADABLE = "unreadable by this model, and not asked about again"
 DONE = ("added", "changed", "unchanged", "removed")
 NAMES_OF_A_PLAN = 20
+SHORTEST_SECONDS, SHORTEST_IDLE_SECONDS = 0.05, 1.0
+"""Stages shorter than this are not shown; where nothing changed, a busy machine decides more."""
 
 
 def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -> None:
@@ -384,7 +386,8 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
     if report.chunks:
         counts.append(counted(report.chunks, "chunk"))
     slowest = sorted(report.seconds.items(), key=lambda item: -item[1])
-    times = ", ".join(f"{stage} {value:.1f} s" for stage, value in slowest if value >= 0.05)
+    least = SHORTEST_SECONDS if report.chunks or report.removed else SHORTEST_IDLE_SECONDS
+    times = ", ".join(f"{stage} {value:.1f} s" for stage, value in slowest if value >= least)
     said = ", ".join(counts) or "nothing to do"
     print_line((f"would be: {said}" if planned else said, "bold"), f" ({times})" if times else "")
     if planned:
