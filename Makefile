@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
 
-.PHONY: demo test test-rerank test-llm test-anthropic lint docs setup clean bench-retrieval bench-index bench-answers bench-load
+.PHONY: demo test test-rerank test-llm test-anthropic test-wheel lint docs setup clean bench-retrieval bench-index bench-answers bench-load
 
 setup: $(VENV)/.ready
 
@@ -57,6 +57,10 @@ test-anthropic:
 	@.venv-anthropic/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	@.venv-anthropic/bin/python -m pip install --quiet --editable ".[anthropic]" --group dev
 	@.venv-anthropic/bin/python -m pytest -q tests/integration/anthropic_protocol.py
+
+# The wheel, its packages and models in fresh environments of Python 3.11, 3.12 and 3.13.
+test-wheel: setup
+	@$(BIN)/python -m pytest -q -s tests/e2e/fresh_environment.py
 
 bench-retrieval: setup
 	@$(BIN)/python tests/benchmarks/retrieval.py

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
         Turn,
         WebResult,
     )
+    from engine.agent.state import AskClarification, DirectAnswer, SearchKnowledge
+    from engine.agent.workflow import SearchWorkflow
     from engine.chunking.code import CodeNodeParser
     from engine.chunking.dialogue import FaqNodeParser, GlossaryNodeParser, TranscriptNodeParser
     from engine.chunking.legal import LegalNodeParser
@@ -65,9 +67,9 @@ if TYPE_CHECKING:
         UnknownName,
         VectorStoreUnavailable,
     )
-    from engine.memory.llamaindex import LoregraphMemory
+    from engine.memory.llamaindex import LoregraphMemory, LoregraphMemoryBlock
+    from engine.retrieval.llamaindex import LocalRetriever
     from engine.retrieval.rerank_postprocessor import RerankPostprocessor
-    from engine.retrieval.retriever import LocalRetriever
     from graph import (
         Community,
         Entity,
@@ -83,11 +85,13 @@ if TYPE_CHECKING:
 __all__ = [
     "AgenticNodeParser",
     "Answer",
+    "AskClarification",
     "BudgetExceeded",
     "Citation",
     "CodeNodeParser",
     "Community",
     "ContextNodeParser",
+    "DirectAnswer",
     "EngineError",
     "Entity",
     "Evidence",
@@ -107,6 +111,7 @@ __all__ = [
     "LibraryUnusable",
     "LocalRetriever",
     "LoregraphMemory",
+    "LoregraphMemoryBlock",
     "MarkdownNodeParser",
     "Memory",
     "MissingExtra",
@@ -123,6 +128,8 @@ __all__ = [
     "Relation",
     "Report",
     "RerankPostprocessor",
+    "SearchKnowledge",
+    "SearchWorkflow",
     "SemanticNodeParser",
     "SentenceNodeParser",
     "SentenceWindowNodeParser",
@@ -141,6 +148,8 @@ __all__ = [
 
 _PUBLIC_NAMES = {
     "engine": "Answer Citation IngestReport KnowledgeEngine Memory Passage Settings Turn WebResult",
+    "engine.agent.state": "AskClarification DirectAnswer SearchKnowledge",
+    "engine.agent.workflow": "SearchWorkflow",
     "engine.chunking.code": "CodeNodeParser",
     "engine.chunking.dialogue": "FaqNodeParser GlossaryNodeParser TranscriptNodeParser",
     "engine.chunking.legal": "LegalNodeParser",
@@ -157,9 +166,9 @@ _PUBLIC_NAMES = {
         " ModelUnavailable NotAllowed QuestionError SettingsError SourceError TooManyRemovals"
         " UnknownName VectorStoreUnavailable"
     ),
-    "engine.memory.llamaindex": "LoregraphMemory",
+    "engine.memory.llamaindex": "LoregraphMemory LoregraphMemoryBlock",
     "engine.retrieval.rerank_postprocessor": "RerankPostprocessor",
-    "engine.retrieval.retriever": "LocalRetriever",
+    "engine.retrieval.llamaindex": "LocalRetriever",
     "graph": "Community Entity Evidence KnowledgeGraphIndex Relation Report SqlGraphStore",
     "graph.extraction.llamaindex": "ExtractionTransform",
     "graph.extraction.rule_based": "LanguageExtractor",

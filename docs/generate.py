@@ -36,9 +36,11 @@ PYTHON_SECTIONS: Mapping[str, tuple[str, ...]] = {
         *("KnowledgeGraphIndex", "SqlGraphStore", "Entity", "Relation", "Evidence"),
         *("Community", "Report"),
     ),
+    "Search in rounds": ("SearchWorkflow", "SearchKnowledge", "AskClarification", "DirectAnswer"),
     "Parts for LlamaIndex": (
         *(
             "LoregraphMemory",
+            "LoregraphMemoryBlock",
             "LocalRetriever",
             "RerankPostprocessor",
             "ExtractionTransform",

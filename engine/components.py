@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,11 +18,9 @@ from .agent.service import AgentSearch
 from .answering.answerer import ContextPacker, LocalAnswerer
 from .answering.connections import ConnectionAnswerer
 from .answering.corrective import CorrectiveRetriever, WebSearch
-from .answering.extractive.likeness import likeness_reader
+from .answering.extractive.likeness import LikenessReader
 from .answering.global_search.search import GlobalAnswerer
 from .answering.self_rag import SelfRag
-from .chunking import chunk
-from .chunking.strategy import CHUNKS_VERSION, ChunkOptions
 from .config import (
     ChunkSettings,
     GraphSettings,
@@ -31,7 +29,6 @@ from .config import (
     VectorSettings,
 )
 from .conversation import QueryRewriter
-from .cost_estimate import CostEstimator
 from .embeddings.choice import cosine_floor, reads_english_only
 from .embeddings.multilingual import MultilingualEmbedding
 from .embeddings.tfidf import TfidfEmbedding
@@ -52,36 +49,35 @@ from .llm_components import (
 )
 from .providers.llm_clients import Models
 from .retrieval.passages import embedder
-from .retrieval.retriever import LocalRetriever
-from .routing.router import QuerySelector, build_router
-from .storage.bm25_index import KeywordRetriever
+from .retrieval.retriever import HybridRetriever
+from .routing.router import QueryRouter, QuerySelector
+from .storage.bm25_index import KeywordIndex
 from .storage.external_index import ExternalDense
-from .storage.graph_api import (
-    DeriveOptions,
-    ExtractionTransform,
-    KnowledgeGraphIndex,
-    LanguageExtractor,
-    SqlGraphStore,
-    graph_errors,
-    sentence_spans,
-)
+from .storage.graph_api import graph_errors, is_fresh, sentence_spans
 from .storage.graph_views import GraphViewCache
-from .storage.indexer import Indexer
 from .storage.library import Library
-from .storage.preparation import Chunker, chunk_document
 from .storage.tokenization import TOKENS_VERSION, dictionary_words, tokens_with
-from .storage.vector_index import WindowedVectorIndex
+from .storage.vector_index import DenseIndex
 from .storage.vector_spaces import TFIDF_WORTH, VectorSpace
 from .storage.vector_stores import open_store
 from .types import SourceText, StageUsage
 from .verification.pipeline import CitationVerifier
 
 if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.schema import BaseNode
 
     from .answering.global_search.context import Effort
+    from .chunking.strategy import ChunkOptions
+    from .cost_estimate import CostEstimator
     from .embeddings.cross_encoder import CrossEncoder
+    from .embeddings.embedding_model import EmbeddingModel
+    from .enrichment.entities import EntityRefiner
+    from .enrichment.extraction import LLMExtractionRunner
+    from .enrichment.reports import ReportWriter
+    from .storage.graph_api import ExtractionSchema, KnowledgeGraphIndex, LanguageExtractor
+    from .storage.indexer import Indexer
+    from .storage.llamaindex import WindowedVectorIndex
+    from .storage.preparation import Chunker
 
 
 def chinese_dictionary(settings: RetrieveSettings) -> list[str]:
@@ -89,19 +85,19 @@ def chinese_dictionary(settings: RetrieveSettings) -> list[str]:
     return dictionary_words(Path(settings.dictionary)) if settings.dictionary else []
 
 
-def separate_embedding(model: BaseEmbedding) -> BaseEmbedding:
+def separate_embedding(model: EmbeddingModel) -> EmbeddingModel:
     """Return the model for another library: hashed words are weighed by one library's rarity."""
     if not isinstance(unwrap_embedding(model), TfidfEmbedding):
         return model
-    other = model.model_copy()
+    other = copy(model)
     if isinstance(other, WrappedEmbedding):
         other._inner = separate_embedding(other.inner)
     return other
 
 
 def _sentence_model(
-    embed_model: BaseEmbedding | None, *, keyword: KeywordRetriever
-) -> BaseEmbedding | None:
+    embed_model: EmbeddingModel | None, *, keyword: KeywordIndex
+) -> EmbeddingModel | None:
     """Return the model for comparing sentences and questions; hashed words have no meanings."""
     inner = unwrap_embedding(embed_model) if embed_model is not None else None
     if not isinstance(inner, TfidfEmbedding):
@@ -114,7 +110,7 @@ def _space(
     library: Library,
     settings: Settings,
     *,
-    embed_model: BaseEmbedding,
+    embed_model: EmbeddingModel,
     tokeniser: Tokeniser,
 ) -> VectorSpace:
     """Return the vector space of one embedding model."""
@@ -122,18 +118,28 @@ def _space(
     cut = split_windows
     if settings.embedding.sentences:
         cut = partial(windows_and_sentences, sentence_spans=sentence_spans)
-    index = WindowedVectorIndex(
-        library,
-        embed_model=embed_model,
-        model=identity_of(embed_model),
-        dense=_external(library, settings.vectors, model=identity_of(embed_model)),
-        windows=partial(cut, limit=limit, tokeniser=tokeniser),
-    )
+    identity = identity_of(embed_model)
+    dense = _external(library, settings.vectors, model=identity)
+
+    @cache
+    def index() -> WindowedVectorIndex:
+        from .storage.llamaindex import WindowedVectorIndex
+
+        return WindowedVectorIndex(
+            library,
+            embed_model=embed_model,
+            model=identity,
+            dense=searched,
+            windows=partial(cut, limit=limit, tokeniser=tokeniser),
+        )
+
+    searched = dense or DenseIndex(library, model=identity)
     hashed = isinstance(unwrap_embedding(embed_model), TfidfEmbedding)
     return VectorSpace(
-        index=index,
+        open_index=index,
+        dense=searched,
         embed_model=embed_model,
-        identity=identity_of(embed_model),
+        identity=identity,
         english_only=reads_english_only(embed_model),
         worth=TFIDF_WORTH if hashed else 1.0,
         floor=cosine_floor(embed_model),
@@ -175,6 +181,7 @@ class Components:
             alone.
         history: costs of language models in this library, for forecasts.
         reader: the cross-encoder that chooses excerpts; None for none.
+        likeness: the same for questions in Chinese.
         web_search: asked where `check.corrective` finds too little.
     """
 
@@ -184,12 +191,14 @@ class Components:
         *,
         settings: Settings,
         models: Models,
-        embed_models: Sequence[BaseEmbedding],
+        embed_models: Sequence[EmbeddingModel],
         history: Callable[[], Sequence[StageUsage]],
         reader: CrossEncoder | None = None,
+        likeness: LikenessReader | None = None,
         web_search: WebSearch | None = None,
     ) -> None:
         self._reader = reader
+        self._likeness = likeness
         self._library = library
         self._settings = settings
         self._models = models
@@ -205,61 +214,41 @@ class Components:
         )
         self._tokeniser = load_tokeniser()
         self.graph_views = GraphViewCache(library)
-        self._build_extraction()
+        self._history = history
+        self._check_ingestion()
         self._build_retrieval(embed_models)
         self._build_answers(web_search)
         self._build_routing()
-        self._build_indexing(history)
 
     def with_effort(self, effort: Effort) -> Components:
         """Return the same components with another effort for overviews."""
         other = copy(self)
         other.overview = other.brief = self.overview.with_effort(effort)
-        other.router = self.router.between(
-            local=self.local.answer,
-            overview=other.overview.answer,
-            from_found=self.local.from_found,
-        )
+        other.router = replace(self.router, overview=other.overview.answer, brief=None)
         return other
 
-    def with_retriever(self, retriever: LocalRetriever) -> Components:
+    def with_retriever(self, retriever: HybridRetriever) -> Components:
         """Return the same components that answer from what another retriever finds."""
         other = copy(self)
         other.retriever = retriever
         other.local = self.local.reading(retriever)
-        other.router = self.router.between(local=other.local.answer, overview=self.overview.answer)
+        other.router = QueryRouter(
+            selector=self.router.selector,
+            local=other.local.answer,
+            overview=self.overview.answer,
+        )
         return other
 
-    def _build_extraction(self) -> None:
-        settings, count = self._settings.graph, self._tokeniser.count
-        self._rules = LanguageExtractor(
-            spacy_model=settings.spacy_model, concepts=settings.concepts
-        )
-        self._schema = extraction_schema(settings)
-        self._runner = build_extraction_runner(
-            self._library,
-            settings,
-            models=self._models,
-            schema=self._schema,
-            rules=self._rules,
-            count=count,
-        )
-        self._refiner = build_refiner(self._library, settings, client=self._models.extraction)
-        reports = build_report_writer(self._library, settings, models=self._models, count=count)
-        self._eager_reports = reports if settings.reports == "eager" else None
-        self._lazy_reports = reports if settings.reports == "lazy" else None
-        self.graph = _graph(self._library, settings, extractor=self._rules)
-
-    def _build_retrieval(self, embed_models: Sequence[BaseEmbedding]) -> None:
+    def _build_retrieval(self, embed_models: Sequence[EmbeddingModel]) -> None:
         settings, models, readable = self._settings, self._models, self._tokeniser.readable
         words = tokens_with(chinese_dictionary(settings.retrieve))
-        self.keyword = KeywordRetriever(self._library, tokens=words, readable=readable)
+        self.keyword = KeywordIndex(self._library, tokens=words, readable=readable)
         self._sentence_model = _sentence_model(self._embed_model, keyword=self.keyword)
         self.spaces = tuple(
             _space(self._library, settings, embed_model=model, tokeniser=self._tokeniser)
             for model in embed_models
         )
-        self.retriever = LocalRetriever(
+        self.retriever = HybridRetriever(
             self._library,
             keyword=self.keyword,
             spaces=self.spaces,
@@ -310,11 +299,12 @@ class Components:
             reflection=reflection,
             connections=ConnectionAnswerer(self._library, self.graph_views),
             reader=self._reader,
-            likeness=likeness_reader(settings.answer.reader, self._embed_models),
+            likeness=self._likeness,
         )
         self.agent = AgentSearch(
             settings.agent, local=self.local, retriever=retriever, client=client, web=web_search
         )
+        lazy_reports = self._reports_of("lazy")
         self.overview = GlobalAnswerer(
             self._library,
             settings.answer,
@@ -326,7 +316,7 @@ class Components:
             ask_many=build_batch_llm(self._models),
             selection=settings.overview.selection,
             effort=settings.overview.effort,
-            reports_for=self._lazy_reports.now if self._lazy_reports is not None else None,
+            reports_for=lazy_reports.now if lazy_reports is not None else None,
         )
         self.brief = self.overview.with_effort("low")
 
@@ -345,49 +335,128 @@ class Components:
             sure=settings.sure,
             both=settings.both,
         )
-        self.router = build_router(
-            selector,
+        self.router = QueryRouter(
+            selector=selector,
             local=self.local.answer,
             overview=self.overview.answer,
             brief=self.brief.answer,
             from_found=self.local.from_found,
         )
 
-    def _build_indexing(self, history: Callable[[], Sequence[StageUsage]]) -> None:
-        settings, models, tokeniser = self._settings, self._models, self._tokeniser
-        options = _chunk_options(settings.chunk, models=models, embed_model=self._embed_model)
-        self.indexer = Indexer(
+    # --- ingestion, built when a document first comes: a question needs none of it ---------
+
+    def _check_ingestion(self) -> None:
+        """Raise `SettingsError` when a library is opened, not when the first document comes."""
+        if self._settings.graph != GraphSettings():
+            _ = self._schema, self._runner
+        if _cuts_by_model(self._settings.chunk):
+            _ = self._chunk_options
+
+    def ensure_current(self) -> None:
+        """Resume a derivation that a killed run left undone; see `Indexer.ensure_current`."""
+        if not self.is_fresh():
+            self.indexer.ensure_current()
+
+    def is_fresh(self) -> bool:
+        """Check whether all derived rows are current."""
+        return is_fresh(self._library.database)
+
+    @cached_property
+    def graph(self) -> KnowledgeGraphIndex:
+        """The knowledge-graph index."""
+        return _graph(self._library, self._settings.graph, extractor=self._rules)
+
+    @cached_property
+    def indexer(self) -> Indexer:
+        """Writer of documents through all indexes."""
+        from .chunking.strategy import chunk
+        from .storage.indexer import Indexer
+
+        settings, tokeniser, options = self._settings, self._tokeniser, self._chunk_options
+        return Indexer(
             self._library,
             chunker=partial(chunk, options=options, tokeniser=tokeniser),
             graph=self.graph,
             keyword=self.keyword,
             spaces=self.spaces,
             english_share=tokeniser.readable,
-            recipe=_recipe(settings, options=options, models=models, embed_model=self._embed_model),
+            recipe=_recipe(
+                settings, options=options, models=self._models, embed_model=self._embed_model
+            ),
             enrichment=self._runner,
             refiner=self._refiner,
-            reports=self._eager_reports,
+            reports=self._reports_of("eager"),
             plain_chunkers=_plain_chunkers(options, tokeniser=tokeniser),
         )
-        self.forecasts = CostEstimator(
-            chunker=_free_chunker(options, tokeniser=tokeniser),
+
+    @cached_property
+    def forecasts(self) -> CostEstimator:
+        """Estimator of what adding documents costs."""
+        from .cost_estimate import CostEstimator
+
+        settings, tokeniser = self._settings.graph, self._tokeniser
+        return CostEstimator(
+            chunker=_free_chunker(self._chunk_options, tokeniser=tokeniser),
             count=tokeniser.count,
             billed=_billed,
-            history=history,
-            models=estimate_models(models),
+            history=self._history,
+            models=estimate_models(self._models),
             enrichment=self._runner,
             schema=self._schema,
-            reports=self._eager_reports,
+            reports=self._reports_of("eager"),
             sampler=self._rules,
             second_look=self._refiner,
             report_budget_tokens=(
-                self._settings.graph.report_budget_tokens if self._lazy_reports is not None else 0
+                settings.report_budget_tokens if self._reports_of("lazy") is not None else 0
             ),
         )
+
+    @cached_property
+    def _chunk_options(self) -> ChunkOptions:
+        return _chunk_options(
+            self._settings.chunk, models=self._models, embed_model=self._embed_model
+        )
+
+    @cached_property
+    def _rules(self) -> LanguageExtractor:
+        return _rules(self._settings.graph)
+
+    @cached_property
+    def _schema(self) -> ExtractionSchema:
+        return extraction_schema(self._settings.graph)
+
+    @cached_property
+    def _runner(self) -> LLMExtractionRunner | None:
+        return build_extraction_runner(
+            self._library,
+            self._settings.graph,
+            models=self._models,
+            schema=self._schema,
+            rules=self._rules,
+            count=self._tokeniser.count,
+        )
+
+    @cached_property
+    def _refiner(self) -> EntityRefiner | None:
+        return build_refiner(self._library, self._settings.graph, client=self._models.extraction)
+
+    @cached_property
+    def _reports(self) -> ReportWriter | None:
+        return build_report_writer(
+            self._library,
+            self._settings.graph,
+            models=self._models,
+            count=self._tokeniser.count,
+        )
+
+    def _reports_of(self, kind: str) -> ReportWriter | None:
+        return self._reports if self._settings.graph.reports == kind else None
 
 
 def _plain_chunkers(options: ChunkOptions, *, tokeniser: Tokeniser) -> list[Chunker]:
     """Ways to cut what the chosen strategy cannot: by paragraphs, else by tokens alone."""
+    from .chunking.strategy import chunk
+
     plain = replace(options, context_tokens=0, complete=None)
     ways = [replace(plain, strategy=way) for way in ("recursive", "fixed")]
     return [partial(chunk, options=way, tokeniser=tokeniser) for way in ways]
@@ -397,6 +466,9 @@ def _free_chunker(
     options: ChunkOptions, *, tokeniser: Tokeniser
 ) -> Callable[[SourceText], list[BaseNode]]:
     """Return a chunker for cost estimates, which calls no model."""
+    from .chunking.strategy import chunk
+    from .storage.preparation import chunk_document
+
     free = replace(options, complete=None, semantic_by_model=False)
     ways: list[Chunker] = [
         partial(chunk, options=free, tokeniser=tokeniser),
@@ -417,9 +489,11 @@ def _recipe(
     *,
     options: ChunkOptions,
     models: Models,
-    embed_model: BaseEmbedding | None,
+    embed_model: EmbeddingModel | None,
 ) -> list[str]:
     """List the settings and versions that decide chunking and tokenisation."""
+    from .chunking.strategy import CHUNKS_VERSION
+
     further = ["sentences"] if settings.embedding.sentences else []
     cuts_by_model = settings.chunk.strategy == "semantic" and settings.chunk.semantic_by_model
     return [
@@ -442,14 +516,27 @@ def settings_of_copy(settings: Settings) -> Settings:
 def derive_copy(library: Library, settings: Settings) -> None:
     """Derive entities, communities and reports of a new copy; no model is asked."""
     graph = settings.graph
-    rules = LanguageExtractor(spacy_model=graph.spacy_model, concepts=graph.concepts)
     with library.writer(), graph_errors():
-        _graph(library, graph, extractor=rules).refresh()
+        _graph(library, graph, extractor=_rules(graph)).refresh()
+
+
+def _rules(settings: GraphSettings) -> LanguageExtractor:
+    """Return the extractor without a language model."""
+    from .storage.graph_api import LanguageExtractor
+
+    return LanguageExtractor(spacy_model=settings.spacy_model, concepts=settings.concepts)
 
 
 def _graph(
     library: Library, settings: GraphSettings, *, extractor: LanguageExtractor
 ) -> KnowledgeGraphIndex:
+    from .storage.graph_api import (
+        DeriveOptions,
+        ExtractionTransform,
+        KnowledgeGraphIndex,
+        SqlGraphStore,
+    )
+
     options = DeriveOptions(
         communities=settings.communities,
         drift=settings.drift,
@@ -463,14 +550,20 @@ def _graph(
     )
 
 
+def _cuts_by_model(settings: ChunkSettings) -> bool:
+    return settings.strategy == "agentic" or settings.context_by_model
+
+
 def _chunk_options(
     settings: ChunkSettings,
     *,
     models: Models,
-    embed_model: BaseEmbedding | None,
+    embed_model: EmbeddingModel | None,
 ) -> ChunkOptions:
     """Build chunking options; a model is used only where the settings ask for it."""
-    asks = settings.strategy == "agentic" or settings.context_by_model
+    from .chunking.strategy import ChunkOptions
+
+    asks = _cuts_by_model(settings)
     return ChunkOptions(
         strategy=settings.strategy,
         size_tokens=settings.size_tokens,
@@ -484,5 +577,5 @@ def _chunk_options(
     )
 
 
-def _listed_vectors(embed_model: BaseEmbedding) -> Callable[[Sequence[str]], list[list[float]]]:
+def _listed_vectors(embed_model: EmbeddingModel) -> Callable[[Sequence[str]], list[list[float]]]:
     return lambda texts: embed_model.get_text_embedding_batch(list(texts))

@@ -250,7 +250,7 @@ class GraphSettings(_Section):
     reports: Literal["extractive", "eager", "lazy"] = "lazy"
     report_min_entities: int = Field(6, ge=1)
     report_budget_tokens: int = Field(24_000, ge=0)
-    communities: Literal["exact", "anchored"] = "exact"
+    communities: Literal["auto", "exact", "anchored"] = "auto"
     drift: float = Field(0.1, ge=0, le=1)
     max_community_size: int = Field(20, ge=2)
     resolution: float = Field(1.0, gt=0)
@@ -381,10 +381,11 @@ class CheckSettings(_Section):
 class AgentSettings(_Section):
     """Agentic search (`mode="agent"`): limits of one question.
 
-    `max_rounds` searches at most; null is no limit of seconds or tokens. `auto` never takes this
-    mode by itself: no gain over one round has been measured.
+    `max_rounds` searches at most; null is no limit of seconds or tokens. With `auto` a question of
+    two steps ("When did X's mother die?") takes this mode by itself where no model answers.
     """
 
+    auto: bool = True
     max_rounds: int = Field(3, ge=1, le=10)
     max_seconds: float | None = Field(60.0, gt=0)
     max_tokens: int | None = Field(None, gt=0)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from graph.text.cjk import count_han, has_han
+from graph.text.patterns import lazy_regex
 
 from .answering.extractive.question_type import WH_CHINESE, classify_question, strip_question_words
 from .config import AnswerSettings
@@ -26,7 +27,7 @@ from .ingest.document import sanitise_text
 from .llm.client import LLMClient
 from .prompts import ABSTENTION, language_of, stage_prompt
 from .retrieval.passages import Tracer
-from .retrieval.retriever import LocalRetriever
+from .retrieval.retriever import HybridRetriever
 from .routing.rules import classify_scope
 from .storage.graph_api import sentence_spans
 from .storage.schema import DocumentFilter
@@ -178,25 +179,25 @@ def _alone(question: str, before: str, said: str, names: Names) -> str:
 
 # --- pronouns -----------------------------------------------------------------------------------
 
-_PERSON = re.compile(
+_PERSON = lazy_regex(
     r"\b(?:he|she|him|his|her|hers)\b"
     r"|(?<![吉其])他(?![们人乡国日])|她(?!们)|此人|[这那该]个?人(?![们口民类员])",
     re.IGNORECASE,
 )
-_HE = re.compile(r"\b(?:he|him|his)\b|他", re.IGNORECASE)
-_SHE = re.compile(r"\b(?:she|hers?)\b|她", re.IGNORECASE)
-_THING = re.compile(
+_HE = lazy_regex(r"\b(?:he|him|his)\b|他", re.IGNORECASE)
+_SHE = lazy_regex(r"\b(?:she|hers?)\b|她", re.IGNORECASE)
+_THING = lazy_regex(
     r"\b(?:it|its)\b|它(?!们)|(?:(?<=^)|(?<=[，,。？?那与和对在]))其(?![他它中实余次间后])",
     re.IGNORECASE,
 )
-_SEVERAL = re.compile(r"\b(?:they|them|their|theirs)\b|[他她它]们", re.IGNORECASE)
-_EMPTY_IT = re.compile(
+_SEVERAL = lazy_regex(r"\b(?:they|them|their|theirs)\b|[他她它]们", re.IGNORECASE)
+_EMPTY_IT = lazy_regex(
     r"\b(?:is|was) it (?:true|possible|likely|known|clear|said|certain|correct|right)\b"
     r"|\bit (?:is|was) (?:true|possible|likely|known|clear|said|certain)\b|\btime is it\b"
     r"|\b(?:does|did|will|would) it (?:take|rain|snow|matter|mean)\b",
     re.IGNORECASE,
 )
-_POSSESSIVE = re.compile(
+_POSSESSIVE = lazy_regex(
     r"\b(?:his|its|hers)\b|\bher(?=\s+(?!(?:and|or|in|at|to|on|by|for|from)\b)[\w-]+)|其",
     re.IGNORECASE,
 )
@@ -251,9 +252,9 @@ def _with_name(question: str, kind: Kind, topic: _Topic) -> str:
 
 # --- what the previous turn was about -------------------------------------------------------------
 
-_PLACED = re.compile(r"\b(?:at|in|on|from|near|to|into|the)\s+$", re.IGNORECASE)
-_OF = re.compile(r"\b(?:of|for)\s+$", re.IGNORECASE)
-_WIDER = re.compile(
+_PLACED = lazy_regex(r"\b(?:at|in|on|from|near|to|into|the)\s+$", re.IGNORECASE)
+_OF = lazy_regex(r"\b(?:of|for)\s+$", re.IGNORECASE)
+_WIDER = lazy_regex(
     r"\bthe\s+(?:[\w-]+\s+){1,3}?(?:of|at|in|on|for|from|near)\s+(?:the\s+)?$", re.IGNORECASE
 )
 _UNTYPED = ("NAME", "")
@@ -310,11 +311,11 @@ class _Topic:
         return best.name if kind == "person" else best.phrase
 
 
-_WHO_IS = re.compile(
+_WHO_IS = lazy_regex(
     r"^\W*(?:(?:and|so|but)\s+)?(?:who|where)(?:['’]s|\s+(?:is|was|are|were))\s+(?:the\s+)?$|^\W*谁是$",
     re.IGNORECASE,
 )
-_IS_WHO = re.compile(
+_IS_WHO = lazy_regex(
     r"^(?:究竟|到底)?(?:是谁|是什么人|是何人|(?:位于|在)(?:哪里|哪儿|何处|什么地方))\W*$"
 )
 
@@ -364,7 +365,7 @@ def _opening(said: str) -> str:
 # --- the previous question, asked of something else ---------------------------------------------
 
 _LINK = r"(?:(?:and|but|so|then|ok|okay|well|also)\b[\s,]*)*"
-_OF_ANOTHER = re.compile(
+_OF_ANOTHER = lazy_regex(
     rf"^\W*{_LINK}(?:what|how) about\s+(?P<it>.+?)\W*$|^\W*(?:and|but|or)\s+(?P<just>.+?)\W*$"
     r"|^\W*(?:那么?|然后)?[，,]?(?P<zh>.+?)呢\W*$",
     re.IGNORECASE,
@@ -373,9 +374,9 @@ _ASK = (
     r"(?:(?:in|on|at|from|to|by|for|since|until)\s+)?(?:who|whom|whose|what|which|when|where|why|how)"
     r"(?:\s+(?:year|month|day|time|country|city|place|many|much|often|long|old|far|big|high))?"
 )
-_FRAGMENT = re.compile(rf"^\W*{_LINK}(?P<ask>{_ASK})(?:\s+(?:exactly|then|so))?\W*$", re.IGNORECASE)
-_BEGINS = re.compile(rf"^\W*{_ASK}\b", re.IGNORECASE)
-_FRAGMENT_ZH = re.compile(rf"^\W*(?:那么?|又|具体)?(?P<ask>{WH_CHINESE.pattern})(?:呢|的|啊)*\W*$")
+_FRAGMENT = lazy_regex(rf"^\W*{_LINK}(?P<ask>{_ASK})(?:\s+(?:exactly|then|so))?\W*$", re.IGNORECASE)
+_BEGINS = lazy_regex(rf"^\W*{_ASK}\b", re.IGNORECASE)
+_FRAGMENT_ZH = lazy_regex(rf"^\W*(?:那么?|又|具体)?(?P<ask>{WH_CHINESE.pattern})(?:呢|的|啊)*\W*$")
 
 
 def _of_another(question: str, own: Sequence[Name], before: str, names: Names) -> str | None:
@@ -411,7 +412,7 @@ def _of_fragment(question: str, before: str) -> str | None:
 
 # --- linked to it ---------------------------------------------------------------------------------
 
-_LINKED = re.compile(
+_LINKED = lazy_regex(
     r"^\W*(?:and|but|so|then|also)\b|\b(?:this|these|those)\s+(?!document|text|file|librar|paper)"
     r"|\b(?:at|of|about|after|before|during|since|to|with) that\b"
     r"|\bthat (?:time|year|day|place|one)\b"
@@ -420,8 +421,8 @@ _LINKED = re.compile(
     r"|^(?:那|还|然后|后来|接着)|呢\W*$|(?<!应)该(?!不)|[这那](?:[个里儿位座家年时次本部]|之后|之前)|当时|后者|前者",
     re.IGNORECASE,
 )
-_KNOWN_THING = re.compile(r"\b(?:the|that|this)\s+([a-z][\w-]*)")
-_DROPPED = re.compile(
+_KNOWN_THING = lazy_regex(r"\b(?:the|that|this)\s+([a-z][\w-]*)")
+_DROPPED = lazy_regex(
     r"^(?:是|在)?(?:什么时候|何时|哪一?年|哪里|哪儿|为什么|为何|怎么|如何|多少|几|谁)[^，。,]{0,5}$"
 )
 """Pattern of short Chinese questions that drop their subject."""
@@ -541,7 +542,7 @@ class QueryRewriter:
         settings: AnswerSettings,
         *,
         count: TokenCount,
-        retriever: LocalRetriever,
+        retriever: HybridRetriever,
         client: LLMClient | None,
     ) -> None:
         self._budget = settings.history_tokens

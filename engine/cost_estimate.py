@@ -14,9 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
 from itertools import accumulate
-from typing import TypeVar
-
-from llama_index.core.schema import BaseNode
+from typing import TYPE_CHECKING, TypeVar
 
 from graph.text.cjk import is_chinese
 
@@ -47,6 +45,9 @@ from .storage.graph_api import (
 from .storage.library import Library
 from .storage.preparation import read_alone
 from .types import Estimate, SourceText, StageUsage
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import BaseNode
 
 SAMPLE_CHUNKS = 150
 """Number of chunks extracted by rules as a sample where no usage history exists."""

@@ -13,11 +13,12 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from .answering.extractive.likeness import likeness_reader
 from .arguments import accepts_query, checks_types
 from .cache import build_answer_cache
 from .components import Components, derive_copy, separate_embedding, settings_of_copy
@@ -26,17 +27,13 @@ from .config import Settings
 from .conversation import parse_history
 from .embeddings.choice import EmbeddingChoice, choose_models, probe_error, skip_probe
 from .embeddings.cross_encoder import load_reader
+from .embeddings.question_encoder import load_question_encoder
 from .embeddings.tokenizer import load_tokeniser
 from .enrichment.unanswered import forget_unanswered
-from .entities import EntityEditor
 from .errors import LibraryError, QuestionError, SettingsError
 from .events import Event, Listener, Progress, no_progress, null_listener
-from .graph_explorer import GraphExplorer
 from .llm_components import asks_a_model
-from .memory.asking import ask_with_memory
-from .memory.build import build_memory, conversation_settings
-from .memory.records import Memory
-from .memory.service import MemoryService
+from .memory.records import FOLDER, Memory
 from .namespaces import NamespaceReadings, Reading
 from .observability import build_telemetry
 from .pipeline import IngestOptions, IngestPipeline, as_list
@@ -50,7 +47,7 @@ from .providers.llm_clients import (
     without_reranker,
 )
 from .query import QueryPipeline, validate_effort, validate_question
-from .retrieval.retriever import LocalRetriever, check_top_k
+from .retrieval.retriever import HybridRetriever, Rescore, check_top_k
 from .storage.documents import (
     DocumentStore,
     check_library,
@@ -58,13 +55,11 @@ from .storage.documents import (
     pending_chunks,
     repair_library,
 )
-from .storage.graph_api import KnowledgeGraphIndex, graph_errors
+from .storage.graph_api import graph_errors
 from .storage.graph_views import GraphViewCache
 from .storage.library import DocumentRow, Library, delete_if_empty
-from .storage.preparation import partial_documents
 from .storage.schema import document_filter
 from .storage.usage_log import UsageLog
-from .storage.vector_index import WindowedVectorIndex
 from .types import (
     Answer,
     Estimate,
@@ -87,11 +82,18 @@ if TYPE_CHECKING:
     from llama_index.core.schema import Document
     from llama_index.core.tools import FunctionTool, QueryEngineTool
 
+    from .agent.runner import Decide
+    from .agent.workflow import SearchWorkflow
     from .answering.corrective import WebSearch
+    from .entities import EntityEditor
     from .evaluation.answers import AnswerReport, Judge
     from .evaluation.gold import GoldQuestion
-    from .memory.llamaindex import LoregraphMemory
-    from .storage.bm25_index import KeywordRetriever
+    from .graph_explorer import GraphExplorer
+    from .memory.llamaindex import LoregraphMemory, LoregraphMemoryBlock
+    from .memory.service import MemoryService
+    from .retrieval.llamaindex import LocalRetriever
+    from .storage.graph_api import KnowledgeGraphIndex
+    from .storage.llamaindex import KeywordRetriever, WindowedVectorIndex
     from .storage.schema import Filters, Namespaces
 
 
@@ -128,6 +130,7 @@ class KnowledgeEngine:
         models = build_models(settings, llm=llm, llms=llms, ledger=self._ledger)
         telemetry = build_telemetry(settings.telemetry)
         reader = load_reader(settings.answer.reader)
+        likeness = likeness_reader(load_question_encoder(settings.answer.reader))
 
         def reading(library: Library, settings: Settings, embed: EmbeddingChoice) -> Reading:
             make = partial(
@@ -137,6 +140,7 @@ class KnowledgeEngine:
                 models=models,
                 history=self._ledger.rows,
                 reader=reader,
+                likeness=likeness,
                 web_search=web_search,
             )
             parts = make(embed_models=embed.models)
@@ -170,25 +174,15 @@ class KnowledgeEngine:
         self._telemetry = telemetry
         parts = self._whole.parts
         self._queries = self._whole.queries
-        self._pipeline = IngestPipeline(
-            library,
-            parts.indexer,
-            settings.ingest,
-            budget=models.budget,
-            embedding=embedding,
-            on_change=self._forget_answers,
-            warnings=models.void_caps() if asks_a_model(settings) else (),
-        )
-        self._forecasts = parts.forecasts
-        self._graph = parts.graph
+        self._models = models
         self._spaces = parts.spaces
-        self._indexer = parts.indexer
         self._keyword = parts.keyword
         self._retriever = parts.retriever
         self._router = parts.router
         self._embedding = embedding
         self._memory: MemoryService | None = None
         self._memory_lock = threading.Lock()
+        self._watches_memory = False
         self.answer_model = models.answers
         """The client of the model that writes answers; None without one."""
         self.writes_answers = models.answers is not None
@@ -289,6 +283,19 @@ class KnowledgeEngine:
             self._telemetry.close()
         self._ledger.close()
         self._whole.close()
+
+    @cached_property
+    def _pipeline(self) -> IngestPipeline:
+        models, settings = self._models, self._settings
+        return IngestPipeline(
+            self._library,
+            self._whole.parts.indexer,
+            settings.ingest,
+            budget=models.budget,
+            embedding=self._embedding,
+            on_change=self._forget_answers,
+            warnings=models.void_caps() if asks_a_model(settings) else (),
+        )
 
     def _forget_answers(self) -> None:
         """Clear cached answers, which rest on what the library held before."""
@@ -413,7 +420,7 @@ class KnowledgeEngine:
             choice=IngestOptions(
                 include=include, exclude=exclude, tables=tables, namespace=namespace
             ),
-            forecast=self._forecasts.of,
+            forecast=self._whole.parts.forecasts.of,
             progress=progress or no_progress,
         )
 
@@ -623,6 +630,8 @@ class KnowledgeEngine:
                 answer = partial(queries.answer, mode=mode, effort=work, within=within)
                 if memory is None:
                     return answer(said, turns=turns, on_event=on_event)
+                from .memory.asking import ask_with_memory
+
                 return ask_with_memory(
                     self.memory,
                     memory,
@@ -631,6 +640,7 @@ class KnowledgeEngine:
                     ask=lambda asks, before, heard, recall: answer(
                         asks, turns=before, on_event=heard, recall=recall
                     ),
+                    known=lambda: self._document_frequency(namespace),
                     writes=self.writes_answers,
                     on_event=on_event,
                 )
@@ -697,7 +707,7 @@ class KnowledgeEngine:
 
     def stats(self) -> dict[str, Any]:
         """Return counts of documents, chunks, vectors, entities and relations."""
-        return library_counts(self._library) | {"up_to_date": self._indexer.is_fresh()}
+        return library_counts(self._library) | {"up_to_date": self._whole.parts.is_fresh()}
 
     def usage(self) -> list[StageUsage]:
         """Return LLM usage of this library by day, stage and model."""
@@ -715,6 +725,8 @@ class KnowledgeEngine:
 
         And what they lack and why.
         """
+        from .storage.preparation import partial_documents
+
         return partial_documents(self._library)
 
     def retry_unanswered(self) -> None:
@@ -732,7 +744,7 @@ class KnowledgeEngine:
         Entities, communities and reports are derived where they are not up to date; a vector store
         outside is compared with the library and every vector in it written anew.
         """
-        return repair_library(self._indexer, self._spaces)
+        return repair_library(self._whole.parts.indexer, self._spaces)
 
     @checks_types
     def export_graph(
@@ -779,17 +791,35 @@ class KnowledgeEngine:
         """Memory of users: sessions, facts, search, forgetting; apart from all documents."""
         with self._memory_lock:
             if self._memory is None:
+                from .memory.build import build_memory
+
                 self._memory = build_memory(
                     self.path,
                     self._settings.memory,
                     open_library=self._conversations,
                     count=load_tokeniser().count,
+                    client=self.answer_model,
                 )
+                if self._watches_memory:
+                    self._memory.watch_idle()
             return self._memory
+
+    def _document_frequency(self, namespace: Namespaces) -> Callable[[str], int]:
+        """Return how many passages of the namespaces hold a token."""
+        with self._readings.of(namespace) as reading:
+            return reading.parts.keyword.document_frequency()
+
+    def watch_memory(self) -> None:
+        """Close idle sessions of memory in the background from now on; servers do."""
+        self._watches_memory = True
+        if self._memory is not None or (self.path / FOLDER).exists():
+            self.memory.watch_idle()
 
     def _conversations(self, folder: Path) -> KnowledgeEngine:
         """Open the conversation library of a user, with this library's embedding models."""
         folder.parent.mkdir(exist_ok=True)
+        from .memory.build import conversation_settings
+
         settings = conversation_settings(self._settings)
         library = Library(
             folder, create=True, lock_timeout_seconds=settings.library.lock_timeout_seconds
@@ -801,6 +831,23 @@ class KnowledgeEngine:
             engine.reembed()
         return engine
 
+    def rank(
+        self, question: str, *, top_k: int, filters: Sequence[str], rescore: Rescore
+    ) -> list[Passage]:
+        """Return passages for a question by changed scores; for memory.
+
+        Args:
+            question: what is searched for.
+            top_k: maximum passages.
+            filters: as for `ask`.
+            rescore: changes the fused scores of all passages.
+        """
+        within = document_filter(list(filters) or None)
+        with self._readings.of(None) as reading:
+            return reading.queries.retrieve(
+                question, top_k=top_k, min_relevance=0.0, within=within, rescore=rescore
+            )
+
     @property
     def graph(self) -> GraphExplorer:
         """Entities, what lies about them and between them, communities and their reports."""
@@ -810,12 +857,16 @@ class KnowledgeEngine:
             with self._readings.of(namespace) as reading:
                 yield reading.library, reading.parts.graph_views
 
+        from .graph_explorer import GraphExplorer
+
         return GraphExplorer(readings)
 
     @property
     def entities(self) -> EntityEditor:
         """Entity editor: inspect and override entity resolution."""
-        return EntityEditor(self._library, derive=self._indexer.derived)
+        from .entities import EntityEditor
+
+        return EntityEditor(self._library, derive=self._whole.parts.indexer.derived)
 
     def evaluate(
         self,
@@ -853,7 +904,7 @@ class KnowledgeEngine:
     @property
     def graph_index(self) -> KnowledgeGraphIndex:
         """The LlamaIndex knowledge-graph index over this library."""
-        return self._graph
+        return self._whole.parts.graph
 
     @property
     def vector_index(self) -> WindowedVectorIndex | None:
@@ -868,7 +919,9 @@ class KnowledgeEngine:
     @property
     def keyword_index(self) -> KeywordRetriever:
         """The LlamaIndex BM25 retriever over this library."""
-        return self._keyword
+        from .storage.llamaindex import KeywordRetriever
+
+        return KeywordRetriever(self._keyword)
 
     def as_query_engine(
         self,
@@ -902,10 +955,12 @@ class KnowledgeEngine:
         from .tools.llamaindex import KnowledgeQueryEngine, refuse_keywords
 
         refuse_keywords("as_query_engine", others)
-        self._indexer.ensure_current()
+        self._whole.parts.ensure_current()
         wants_all = filters is None and namespace is None and mode == "auto" and not streaming
         if wants_all and similarity_top_k is None and not node_postprocessors:
-            return self._router
+            from .routing.llamaindex import LibraryRouter
+
+            return LibraryRouter(self._router)
         adjust = None
         if similarity_top_k is not None or node_postprocessors:
             if similarity_top_k is not None:
@@ -977,6 +1032,12 @@ class KnowledgeEngine:
 
         return LoregraphMemory(self.memory, memory)
 
+    def as_memory_block(self, memory: Memory) -> LoregraphMemoryBlock:
+        """Return the memory of a user and session as a block of LlamaIndex's `Memory`."""
+        from .memory.llamaindex import LoregraphMemoryBlock
+
+        return LoregraphMemoryBlock(self.memory, memory)
+
     def as_retriever(
         self,
         *,
@@ -999,22 +1060,26 @@ class KnowledgeEngine:
             QuestionError: a `similarity_top_k` below 1.
             TypeError: a keyword that has no place here.
         """
+        from .retrieval.llamaindex import LocalRetriever
+
         if others:
             from .tools.llamaindex import refuse_keywords
 
             refuse_keywords("as_retriever", others)
-        self._indexer.ensure_current()
+        self._whole.parts.ensure_current()
         within = document_filter(filters, namespace=namespace)
         if within is None and similarity_top_k is None and not node_postprocessors:
-            return self._retriever
+            return LocalRetriever(self._retriever)
 
         @contextmanager
-        def home() -> Iterator[LocalRetriever]:
+        def home() -> Iterator[HybridRetriever]:
             with self._readings.of(namespace) as reading:
                 yield reading.parts.retriever
 
-        return self._retriever.adjusted(
-            within=within, top_k=similarity_top_k, postprocessors=node_postprocessors, home=home
+        return LocalRetriever(
+            self._retriever.adjusted(
+                within=within, top_k=similarity_top_k, postprocessors=node_postprocessors, home=home
+            )
         )
 
     def tools(
@@ -1038,6 +1103,37 @@ class KnowledgeEngine:
         return llama_tools(
             self, read_only=read_only, namespace=namespace, folders=folders, user=user
         )
+
+    def as_workflow(
+        self,
+        *,
+        decide: Decide | None = None,
+        filters: Filters = None,
+        namespace: Namespaces = None,
+    ) -> SearchWorkflow:
+        """Return agentic search as a LlamaIndex workflow: `await workflow.run(question=…)`.
+
+        Args:
+            decide: state to the next action; None decides as `mode="agent"` does.
+            filters: which documents may be seen (see `ask`).
+            namespace: only documents of this one, or of these; None means all.
+        """
+        from .agent.runner import AgentTools
+        from .agent.workflow import SearchWorkflow
+
+        within = document_filter(filters, namespace=namespace)
+
+        def answer(question: str, found: Sequence[Passage] | None) -> Answer:
+            with self._readings.of(namespace) as reading:
+                return reading.parts.agent.tools(within=within).answer(question, found)
+
+        def search(question: str) -> Sequence[Passage]:
+            with self._readings.of(namespace) as reading:
+                return reading.parts.agent.tools(within=within).search(question)
+
+        agent = self._whole.parts.agent
+        tools = AgentTools(answer=answer, search=search, reads=agent.tools().reads)
+        return SearchWorkflow(tools, decide=decide or agent.decider(), limits=agent.limits)
 
     def as_tool(self) -> QueryEngineTool:
         """Return the router as one LlamaIndex tool; see `tools` for all of them."""

@@ -7,24 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .answering.global_search.context import BatchLLM, Reply
 from .concurrency import parallel_map
 from .config import GraphSettings, RerankSettings, RetrieveSettings, Settings
-from .cost_estimate import EXTRACTION, REPORTS
-from .cost_estimate import Model as ForecastModel
-from .enrichment.entities import NAMES, SUMMARIES, EntityRefiner
-from .enrichment.extraction import LLMExtractionRunner
-from .enrichment.reports import ReportWriter
 from .errors import GraphStageError, ModelError, SettingsError
-from .llm.budget import Price
-from .llm.client import LLMClient
 from .providers.llm_clients import Models
-from .retrieval.query_expansion import Expander, expand_query
 from .retrieval.rerank import PassageReranker
-from .retrieval.rerank_models import build_reranker
-from .storage.graph_api import ExtractionSchema, LanguageExtractor, Prompt, graph_errors
+from .storage.graph_api import Prompt, graph_errors
 from .storage.library import Library
+
+if TYPE_CHECKING:
+    from .cost_estimate import Model as ForecastModel
+    from .enrichment.entities import EntityRefiner
+    from .enrichment.extraction import LLMExtractionRunner
+    from .enrichment.reports import ReportWriter
+    from .llm.budget import Price
+    from .llm.client import LLMClient
+    from .retrieval.query_expansion import Expander
+    from .storage.graph_api import ExtractionSchema, LanguageExtractor
 
 
 def asks_a_model(settings: Settings) -> bool:
@@ -34,6 +36,8 @@ def asks_a_model(settings: Settings) -> bool:
 
 def extraction_schema(settings: GraphSettings) -> ExtractionSchema:
     """Return the schema of extraction by a language model; raises `SettingsError`."""
+    from .storage.graph_api import ExtractionSchema
+
     try:
         with graph_errors():
             return ExtractionSchema.of(
@@ -79,6 +83,8 @@ def build_extraction_runner(
         raise SettingsError(
             f"graph.extractor: {settings.extractor!r} needs a language model: set llm.kind"
         )
+    from .enrichment.extraction import LLMExtractionRunner
+
     return LLMExtractionRunner(
         library,
         client=client,
@@ -97,6 +103,8 @@ def build_refiner(
     wanted = settings.judged_pairs or settings.summarise
     if client is None or settings.extractor == "language" or not wanted:
         return None
+    from .enrichment.entities import EntityRefiner
+
     return EntityRefiner(
         library, client=client, pairs=settings.judged_pairs, summarise=settings.summarise
     )
@@ -109,6 +117,8 @@ def build_report_writer(
     client = models.reports
     if settings.reports == "extractive" or client is None:
         return None
+    from .enrichment.reports import ReportWriter
+
     return ReportWriter(
         library,
         client=client,
@@ -120,6 +130,10 @@ def build_report_writer(
 
 def estimate_models(models: Models) -> dict[str, ForecastModel]:
     """Return the models of a cost estimate, with their token prices."""
+    from .cost_estimate import EXTRACTION, REPORTS
+    from .cost_estimate import Model as ForecastModel
+    from .enrichment.entities import NAMES, SUMMARIES
+
     reader = models.extraction
     named = {EXTRACTION: reader, NAMES: reader, SUMMARIES: reader, REPORTS: models.reports}
     return {
@@ -147,6 +161,8 @@ def build_expander(
     """Build query expansion (HyDE, multi-query) as configured; None where it is off."""
     if not settings.expand:
         return None
+    from .retrieval.query_expansion import expand_query
+
     complete = text_completion(models.answers, stage="expand", keep=True)
     return lambda question, first: expand_query(
         question, kinds=settings.expand, complete=complete, first_passages=first, idf=idf()
@@ -155,6 +171,10 @@ def build_expander(
 
 def build_passage_reranker(settings: RerankSettings, *, models: Models) -> PassageReranker | None:
     """Build the passage reranker; None disables it."""
+    if settings.kind == "none":
+        return None
+    from .retrieval.rerank_models import build_reranker
+
     complete = text_completion(models.answers, stage="rerank", keep=True)
     reranker = build_reranker(settings, complete=complete)
     if reranker is None:

@@ -109,7 +109,7 @@ class NamespaceReadings:
         if within is not None and within.namespaces is not None:
             opened = self._enter(within.namespaces)
         if opened is None:
-            self._whole.parts.indexer.ensure_current()
+            self._whole.parts.ensure_current()
             yield self._whole
             return
         try:

@@ -11,27 +11,14 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import Token
+from functools import cache
 from typing import TYPE_CHECKING, Any
-
-from llama_index.core.base.response.schema import Response
-from llama_index.core.instrumentation.event_handlers import NullEventHandler
-from llama_index.core.instrumentation.events.query import QueryEndEvent, QueryStartEvent
-from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
-from llama_index.core.instrumentation.events.synthesis import (
-    SynthesizeEndEvent,
-    SynthesizeStartEvent,
-)
-from llama_index.core.instrumentation.span import active_span_id
-from llama_index.core.instrumentation.span_handlers import NullSpanHandler
-from llama_index.core.schema import NodeWithScore, TextNode
-from llama_index_instrumentation import get_dispatcher
-from llama_index_instrumentation.dispatcher import active_instrument_tags
-from llama_index_instrumentation.events.span import SpanDropEvent
 
 from .config import TelemetrySettings
 from .errors import MissingExtra, SettingsError
@@ -39,11 +26,19 @@ from .events import AnswerEvent, Event, Listener, RouteEvent, StepEvent, compose
 from .types import Answer, Passage, TraceStep
 
 if TYPE_CHECKING:
+    from llama_index.core.base.response.schema import Response
+    from llama_index.core.schema import NodeWithScore
+    from llama_index_instrumentation.dispatcher import Dispatcher
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Span, Tracer
 
-_dispatcher = get_dispatcher("loregraph")
+
+@cache
+def _dispatcher() -> Dispatcher:
+    from llama_index_instrumentation import get_dispatcher
+
+    return get_dispatcher("loregraph")
 
 
 @contextmanager
@@ -52,12 +47,14 @@ def query_span(question: str) -> Iterator[Callable[[Answer], None]]:
     if not _is_watched():
         yield _nothing
         return
+    from llama_index.core.instrumentation.events.query import QueryEndEvent, QueryStartEvent
+
     with _span("KnowledgeEngine.ask", question) as results:
-        _dispatcher.event(QueryStartEvent(query=question))
+        _dispatcher().event(QueryStartEvent(query=question))
 
         def answered(answer: Answer) -> None:
             response = response_of(answer)
-            _dispatcher.event(QueryEndEvent(query=question, response=response))
+            _dispatcher().event(QueryEndEvent(query=question, response=response))
             results.append(response)
 
         yield answered
@@ -69,12 +66,17 @@ def retrieval_span(question: str) -> Iterator[Callable[[Sequence[Passage]], None
     if not _is_watched():
         yield _nothing
         return
+    from llama_index.core.instrumentation.events.retrieval import (
+        RetrievalEndEvent,
+        RetrievalStartEvent,
+    )
+
     with _span("LocalRetriever.search", question) as results:
-        _dispatcher.event(RetrievalStartEvent(str_or_query_bundle=question))
+        _dispatcher().event(RetrievalStartEvent(str_or_query_bundle=question))
 
         def found(passages: Sequence[Passage]) -> None:
             nodes = [node_of(passage) for passage in passages]
-            _dispatcher.event(RetrievalEndEvent(str_or_query_bundle=question, nodes=nodes))
+            _dispatcher().event(RetrievalEndEvent(str_or_query_bundle=question, nodes=nodes))
             results.append(nodes)
 
         yield found
@@ -86,12 +88,18 @@ def synthesis_span(question: str) -> Iterator[Callable[[str], None]]:
     if not _is_watched():
         yield _nothing
         return
+    from llama_index.core.base.response.schema import Response
+    from llama_index.core.instrumentation.events.synthesis import (
+        SynthesizeEndEvent,
+        SynthesizeStartEvent,
+    )
+
     with _span("KnowledgeEngine.synthesise", question) as results:
-        _dispatcher.event(SynthesizeStartEvent(query=question))
+        _dispatcher().event(SynthesizeStartEvent(query=question))
 
         def said(text: str) -> None:
             response = Response(text)
-            _dispatcher.event(SynthesizeEndEvent(query=question, response=response))
+            _dispatcher().event(SynthesizeEndEvent(query=question, response=response))
             results.append(response)
 
         yield said
@@ -99,6 +107,8 @@ def synthesis_span(question: str) -> Iterator[Callable[[str], None]]:
 
 def response_of(answer: Answer, metadata: dict[str, object] | None = None) -> Response:
     """Convert an answer to a LlamaIndex response with its passages as source nodes."""
+    from llama_index.core.base.response.schema import Response
+
     return Response(
         response=answer.text,
         source_nodes=[node_of(passage) for passage in answer.passages],
@@ -108,6 +118,8 @@ def response_of(answer: Answer, metadata: dict[str, object] | None = None) -> Re
 
 def node_of(passage: Passage) -> NodeWithScore:
     """Convert a passage to a LlamaIndex node."""
+    from llama_index.core.schema import NodeWithScore, TextNode
+
     node = TextNode(
         id_=passage.chunk_id,
         text=passage.text,
@@ -123,9 +135,15 @@ def _nothing(result: object) -> None:
 
 
 def _is_watched() -> bool:
-    of_root = _dispatcher.root
-    events = (*_dispatcher.event_handlers, *of_root.event_handlers)
-    spans = (*_dispatcher.span_handlers, *of_root.span_handlers)
+    """Check whether anything handles LlamaIndex's events; without LlamaIndex nothing can."""
+    if "llama_index_instrumentation" not in sys.modules:
+        return False
+    from llama_index_instrumentation.event_handlers import NullEventHandler
+    from llama_index_instrumentation.span_handlers import NullSpanHandler
+
+    own = _dispatcher()
+    events = (*own.event_handlers, *own.root.event_handlers)
+    spans = (*own.span_handlers, *own.root.span_handlers)
     return not all(isinstance(each, NullEventHandler) for each in events) or not all(
         isinstance(each, NullSpanHandler) for each in spans
     )
@@ -137,21 +155,26 @@ def _span(name: str, question: str) -> Iterator[list[object]]:
 
     Appended values are its result.
     """
+    from llama_index_instrumentation.dispatcher import active_instrument_tags
+    from llama_index_instrumentation.events.span import SpanDropEvent
+    from llama_index_instrumentation.span import active_span_id
+
+    own = _dispatcher()
     bound = inspect.signature(lambda question: question).bind(question=question)
     id_ = f"{name}-{uuid.uuid4()}"
     token = active_span_id.set(id_)
     parent = None if token.old_value is Token.MISSING else token.old_value
     tags = active_instrument_tags.get()
-    _dispatcher.span_enter(id_=id_, bound_args=bound, parent_id=parent, tags=tags)
+    own.span_enter(id_=id_, bound_args=bound, parent_id=parent, tags=tags)
     results: list[object] = []
     try:
         yield results
     except BaseException as error:
-        _dispatcher.event(SpanDropEvent(span_id=id_, err_str=str(error)))
-        _dispatcher.span_drop(id_=id_, bound_args=bound, err=error)
+        own.event(SpanDropEvent(span_id=id_, err_str=str(error)))
+        own.span_drop(id_=id_, bound_args=bound, err=error)
         raise
     else:
-        _dispatcher.span_exit(id_=id_, bound_args=bound, result=next(iter(results), None))
+        own.span_exit(id_=id_, bound_args=bound, result=next(iter(results), None))
     finally:
         active_span_id.reset(token)
 

@@ -425,7 +425,8 @@ class IngestPipeline:
         """Build the report of an ingestion."""
         steps, detector = run.steps, run.detector
         embedding = self._embedding.notes if run.stored else ()
-        present = {row.id for row in self._rows() if row.namespace == run.choice.namespace}
+        rows = self._rows() if steps.pending else ()
+        present = {row.id for row in rows if row.namespace == run.choice.namespace}
         notes = (*self._warnings, *run.found.notes, *detector.notes, *embedding, *steps.notes)
         return replace(
             _report_changes(run, notes=notes),
@@ -548,7 +549,7 @@ class IngestPipeline:
         return list(self._library.documents().values())
 
     def _sources(self) -> set[str]:
-        return {row.source for row in self._rows()}
+        return self._library.sources()
 
 
 def _files_of(

@@ -40,11 +40,13 @@ from .ingest.document import sanitise_text
 from .llm.budget import Budget, track_usage
 from .llm.client import private_replies
 from .observability import Telemetry, query_span, with_telemetry
-from .routing.router import RoutedQuery, answer_of, both_ways
+from .retrieval.retriever import Rescore
+from .routing.router import RoutedQuery, both_ways, with_route
 from .storage.schema import DocumentFilter
-from .types import Answer, Passage, TraceStep, Turn
+from .types import Answer, Passage, Route, TraceStep, Turn
 
 MAX_QUESTION_CHARACTERS = 4_000
+TWO_STEPS = "one part of the question has to be answered before the other"
 _log = logging.getLogger("loregraph")
 
 
@@ -135,12 +137,18 @@ class QueryPipeline:
         top_k: int | None,
         min_relevance: float,
         within: DocumentFilter | None,
+        rescore: Rescore | None = None,
     ) -> list[Passage]:
         """Retrieve passages; fall back to BM25 and the walk if embedding fails."""
 
         def search(components: Components, on_event: Listener) -> list[Passage]:
             found = components.retriever.search(
-                question, top_k=top_k, min_relevance=min_relevance, within=within, on_event=on_event
+                question,
+                top_k=top_k,
+                min_relevance=min_relevance,
+                within=within,
+                rescore=rescore,
+                on_event=on_event,
             )
             return found.passages
 
@@ -246,14 +254,20 @@ def _route_and_answer(
     local, overview = components.local, components.overview
     match request.mode:
         case "auto":
-            routed = RoutedQuery(query_str=question, within=within, turns=turns, on_event=on_event)
-            return answer_of(components.router.query(routed), routed)
+            routed = RoutedQuery(question=question, within=within, turns=turns, on_event=on_event)
+            if components.agent.suits(question):
+                routed.go(Route(mode="agent", reason=TWO_STEPS, confidence=1.0))
+                stepwise = components.agent.answer(
+                    question, within=within, turns=turns, on_event=on_event, memory=recall
+                )
+                return with_route(stepwise, routed)
+            return components.router.answer(routed)
         case "local":
             return local.answer(question, within=within, turns=turns, on_event=on_event)
         case "global":
             return overview.answer(question, within=within, turns=turns, on_event=on_event)
         case "both":
-            routed = RoutedQuery(query_str=question, within=within, turns=turns, on_event=on_event)
+            routed = RoutedQuery(question=question, within=within, turns=turns, on_event=on_event)
             return both_ways(local.answer, components.brief.answer, routed)
         case "agent":
             return components.agent.answer(

@@ -5,8 +5,11 @@ In the repository they lie beside the packages, in the wheel inside of `engine`.
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
+SAMPLE_CORPUS = "data/corpus"
 _PACKAGE = Path(__file__).parent
 
 
@@ -14,6 +17,15 @@ def shipped(place: str) -> Path:
     """Return the path of a shipped file or folder, such as `configs/openai.yaml`."""
     installed = _PACKAGE / place
     return installed if installed.exists() else _PACKAGE.parent / place
+
+
+def copy_sample_corpus(sources: Sequence[str]) -> bool:
+    """Copy the sample corpus to `data/corpus` where that is asked for and not there."""
+    place = Path(SAMPLE_CORPUS)
+    if place.exists() or not any(Path(each) == place for each in sources):
+        return False
+    shutil.copytree(shipped(SAMPLE_CORPUS), place)
+    return True
 
 
 def shipped_profiles() -> list[str]:

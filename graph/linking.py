@@ -8,43 +8,146 @@ names change. Relations group statements by their entities and sum the weights o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from .isolation import Isolation
 from .model import OCCURS_WITH, SPEAKS_OF_A_NAME, Evidence, Relation, content_id
-from .storage.database import Difference, write_difference, write_difference_at
-from .storage.facts import LINK, faulty_chunks, forget_faults, in_batches, put_faults
-from .storage.schema import chunks, links, names, relations, statements
-from .text.names import NameMatcher, introduced_names
+from .storage.database import (
+    Difference,
+    entities_of_keys,
+    keys_of_entities,
+    write_difference,
+    write_difference_at,
+)
+from .storage.facts import (
+    LINK,
+    complete_words,
+    faulty_chunks,
+    forget_faults,
+    hashed,
+    in_batches,
+    put_faults,
+    read_state,
+    rows_in,
+    write_state,
+)
+from .storage.schema import (
+    chunk_words,
+    chunks,
+    links,
+    name_starts,
+    names,
+    relations,
+    statements,
+)
+from .text.names import (
+    NameMatcher,
+    introduced_names,
+    is_matchable,
+    start_of_name,
+    starts_in_text,
+    words_of_name,
+)
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""
 
 
-def mark_unlinked(connection: Connection, now: set[tuple[str, str]]) -> None:
+STARTS = "starts"
+"""Key of the state table: the version in which the first words of all names are stored."""
+
+_STARTS_VERSION = "1"
+
+Named = tuple[str, str]
+"""A name's key and its kind."""
+
+
+def mark_unlinked(connection: Connection, *, gone: set[Named], come: set[Named]) -> None:
     """Chunks in which a name that came or went may occur are matched again; no others.
 
-    What a chunk's longest matches are depends only on the names that occur in it.
+    What a chunk's longest matches are depends only on the names that occur in it: where a name goes
+    those of which it was one, where it comes those that hold its rarest word.
     """
-    before = set(map(tuple, connection.execute(select(names.c.key, names.c.kind)).all()))
-    changed = sorted((key, kind) for key, kind in now ^ before if kind != "concept")
-    if len(changed) * 5 > len(now):
+    gone, come = ({(key, kind) for key, kind in some if kind != "concept"} for some in (gone, come))
+    gone, come = gone - come, come - gone
+    _index_starts(connection, gone=gone, come=come)
+    if not gone and not come:
+        return
+    count = connection.execute(select(func.count()).select_from(names)).scalar_one()
+    if (len(gone) + len(come)) * 5 > count:
         connection.execute(update(chunks).values(linked=False))
         return
-    if not changed:
-        return
-    matcher = _matcher(changed)
-    faulty = faulty_chunks(connection, stage=LINK)
-    texts = connection.execute(select(chunks.c.id, chunks.c.text))
-    again = (row.id for row in texts if row.id in faulty or _may_occur(matcher, row.text))
+    again = faulty_chunks(connection, stage=LINK)
+    lost = select(links.c.chunk_id)
+    again.update(row.chunk_id for row in rows_in(connection, lost, links.c.key, dict(gone)))
+    complete_words(connection)
+    matcher = _matcher(come)
+    found = {one for key, _ in sorted(come) for one in _chunks_with(connection, key)}
+    texts = select(chunks.c.id, chunks.c.text)
+    for row in rows_in(connection, texts, chunks.c.id, found - again):
+        if _may_occur(matcher, row.text):
+            again.add(row.id)
     for batch in in_batches(again):
         connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(linked=False))
 
 
-def _matcher(kinds: Iterable[tuple[str, str]]) -> NameMatcher:
+def _index_starts(connection: Connection, *, gone: set[Named], come: set[Named]) -> None:
+    """Keep the first words of names; of all of them, where another version or none did."""
+    table = name_starts.c
+    if read_state(connection, STARTS) != _STARTS_VERSION:
+        write_state(connection, STARTS, _STARTS_VERSION)
+        connection.execute(delete(name_starts))
+        gone = set()
+        known = select(names.c.key, names.c.kind).where(names.c.kind != "concept")
+        come = {(key, kind) for key, kind in connection.execute(known)}
+    ended = [{"at": key} for key in sorted({*dict(gone)} - {*dict(come)})]
+    if ended:
+        starts = [{"start": hashed(start_of_name(row["at"])), **row} for row in ended]
+        place = (table.start == bindparam("start"), table.key == bindparam("at"))
+        connection.execute(delete(name_starts).where(*place), starts)
+    begun = sorted({*dict(come)} - {*dict(gone)})
+    if begun:
+        rows = [{"start": hashed(start_of_name(key)), "key": key} for key in begun]
+        connection.execute(insert(name_starts), rows)
+
+
+def _chunks_with(connection: Connection, key: str) -> list[str]:
+    """Return the chunks that hold a name's rarest word."""
+    if not is_matchable(key):
+        return []
+    word, table = sorted(map(hashed, words_of_name(key))), chunk_words.c
+    counted = select(table.word, func.count()).where(table.word.in_(word)).group_by(table.word)
+    held = dict(map(tuple, connection.execute(counted)))
+    rarest = min(word, key=lambda one: (held.get(one, 0), one))
+    query = select(table.chunk_id).where(table.word == rarest)
+    return list(connection.execute(query).scalars()) if rarest in held else []
+
+
+FEW_TEXTS = 100
+"""Number of chunks up to which names are looked up for each; for more all names are read."""
+
+
+def _matcher_for(connection: Connection, texts: Sequence[str]) -> NameMatcher:
+    """Return a matcher of all names that may occur in these texts."""
+    query = select(names.c.key, names.c.kind)
+    if len(texts) > FEW_TEXTS:
+        return _matcher(map(tuple, connection.execute(query)))
+    starts = sorted({hashed(start) for text in texts for start in starts_in_text(text)})
+    keys: set[str] = set()
+    for place in range(0, len(starts), _BATCH):
+        batch = starts[place : place + _BATCH]
+        found = select(name_starts.c.key).where(name_starts.c.start.in_(batch))
+        keys.update(connection.execute(found).scalars())
+    return _matcher(map(tuple, rows_in(connection, query, names.c.key, keys)))
+
+
+_BATCH = 500
+
+
+def _matcher(kinds: Iterable[Named]) -> NameMatcher:
     named = [(key, kind) for key, kind in kinds if kind != "concept"]
     return NameMatcher(
         titles=[key for key, kind in named if kind == "title"], names=[key for key, _ in named]
@@ -58,8 +161,7 @@ def write_links(connection: Connection, progress: Progress) -> None:
     waiting = connection.execute(query.order_by(chunks.c.id)).all()
     if not waiting:
         return
-    known = connection.execute(select(names.c.key, names.c.kind))
-    matcher = _matcher((row.key, row.kind) for row in known)
+    matcher = _matcher_for(connection, [row.text for row in waiting])
     rows: list[dict[str, Any]] = []
     reasons: dict[str, str] = {}
     for number, row in enumerate(waiting):
@@ -100,19 +202,12 @@ TYPED_WEIGHT = 2.0
 INFERRED_SHARE = 0.5
 """Factor for relations without a sentence naming both ends."""
 
-FEW_KEYS = 400
-"""Maximum names selected by the database; more are filtered in memory."""
-
 Ends = tuple[str, str, str]
 Place = tuple[str, int, int]
 
 
 def stated_relations(
-    connection: Connection,
-    entity_of: Mapping[str, str],
-    *,
-    said: Mapping[str, str],
-    only: Collection[str] | None = None,
+    connection: Connection, *, said: Mapping[str, str], only: Collection[str] | None = None
 ) -> list[Relation]:
     """Group statements by their entities with all evidences; sorted by id.
 
@@ -120,9 +215,9 @@ def stated_relations(
     of a relation, by its id.
     """
     places: dict[Ends, dict[Place, float]] = defaultdict(dict)
-    for chunk_id, start, end, subject, predicate, target, weight in _statements(
-        connection, entity_of, only
-    ):
+    rows, entity_of = _statements(connection, only)
+    for chunk_id, start, end, subject, predicate, target, strength, inferred in rows:
+        weight = evidence_weight(predicate, strength, inferred)
         ends = relation_ends(entity_of.get(subject), predicate, entity_of.get(target))
         if ends is None or (only is not None and ends[0] not in only and ends[2] not in only):
             continue
@@ -133,9 +228,9 @@ def stated_relations(
 
 
 def _statements(
-    connection: Connection, entity_of: Mapping[str, str], only: Collection[str] | None
-) -> Iterator[tuple[str, int, int, str, str, str, float]]:
-    """Place, name, predicate, name, and weight; more than is asked for may be given."""
+    connection: Connection, only: Collection[str] | None
+) -> tuple[Iterable[Row[Any]], Mapping[str, str]]:
+    """Return statements, those with an end among the entities `only`, and their names' entities."""
     table = statements.c
     query = select(
         table.chunk_id,
@@ -147,15 +242,13 @@ def _statements(
         table.strength,
         table.inferred,
     ).where(table.predicate.not_in(SPEAKS_OF_A_NAME))
-    if only is not None:
-        keys = sorted(key for key, entity_id in entity_of.items() if entity_id in only)
-        if len(keys) <= FEW_KEYS:
-            query = query.where(or_(table.subject.in_(keys), table.object.in_(keys)))
-    for part in connection.execute(query).partitions(10_000):
-        for *stated, predicate, target, strength, inferred in part:
-            chunk_id, start, end, subject = stated
-            weight = evidence_weight(predicate, strength, inferred)
-            yield chunk_id, start, end, subject, predicate, target, weight
+    if only is None:
+        return connection.execute(query), entities_of_keys(connection)
+    keys = keys_of_entities(connection, only)
+    sides = (rows_in(connection, query, side, keys) for side in (table.subject, table.object))
+    rows = [row for side in sides for row in side]
+    ends = {key for row in rows for key in (row.subject, row.object)} - keys.keys()
+    return rows, keys | entities_of_keys(connection, ends)
 
 
 def relation_ends(source: str | None, predicate: str, target: str | None) -> Ends | None:
@@ -208,8 +301,8 @@ def write_relations(
     return write_difference_at(connection, relations, rows=rows, at=ends, values=only)
 
 
-def read_edges(connection: Connection) -> tuple[int, list[tuple[str, str, float]]]:
-    """Read the number of relations, and summed weights by entity pair.
+def read_edges(connection: Connection) -> list[tuple[str, str, float]]:
+    """Read summed weights by entity pair.
 
     Pairs in sorted order, sorted; weights are summed in the order of the relations' ids.
     """
@@ -219,6 +312,4 @@ def read_edges(connection: Connection) -> tuple[int, list[tuple[str, str, float]
     weights: dict[tuple[str, str], float] = defaultdict(float)
     for _, source, target, weight in rows:
         weights[(source, target) if source < target else (target, source)] += weight
-    return len(rows), [
-        (source, target, weights[source, target]) for source, target in sorted(weights)
-    ]
+    return [(source, target, weights[source, target]) for source, target in sorted(weights)]

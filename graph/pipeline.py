@@ -12,18 +12,29 @@ from __future__ import annotations
 
 import gc
 import json
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, update
 
-from .communities.descriptions import collect_descriptions, read_descriptions
-from .communities.incremental import ANCHOR, stable_communities
+from .communities.descriptions import (
+    collect_descriptions,
+    has_descriptions,
+    read_descriptions,
+)
+from .communities.incremental import (
+    ANCHOR,
+    IncrementalState,
+    LocalChange,
+    Parameters,
+    change_locally,
+    communities_of_rows,
+    write_anchor,
+)
 from .communities.leiden import cluster_communities as cluster
-from .communities.reports import FORMAT, ReportInput, parts_of, report_input, write_reports
+from .communities.reports import FORMAT, parts_of, report_input, write_reports
 from .isolation import Fault, Isolation
 from .linking import (
     Progress,
@@ -33,12 +44,14 @@ from .linking import (
     write_links,
     write_relations,
 )
-from .model import Community, Entity, Merge, Name, Report, content_id
-from .resolution.resolver import resolve_facts
+from .model import Community, Name, Report
+from .resolution.incremental import Resolved, forget_names, resolve_changes
 from .storage.database import (
     Database,
     Difference,
+    Values,
     derived_reports,
+    entities_of_keys,
     is_fresh,
     write_difference,
     write_difference_at,
@@ -50,10 +63,13 @@ from .storage.facts import (
     delete_facts_of,
     derived_generation,
     facts_generation,
+    forget_changes,
     forget_judgements,
     in_batches,
+    noted_changes,
     put_faults,
     read_state,
+    rows_in,
     write_state,
 )
 from .storage.schema import (
@@ -62,6 +78,7 @@ from .storage.schema import (
     entities,
     members,
     mentions,
+    name_starts,
     names,
     relations,
     reports,
@@ -69,10 +86,10 @@ from .storage.schema import (
     written_reports,
 )
 
-_DERIVED = (members, reports, communities, relations, names, entities)
+_DERIVED = (members, reports, communities, relations, name_starts, names, entities)
 
 LAYOUTS = "layouts"
-"""Key of the state table: the digests, under the version of what is made of them."""
+"""Key of the state table: the version of what is made of documents and their chunks."""
 
 
 def rechunked_documents(connection: Connection, *, version: str) -> set[str] | None:
@@ -80,38 +97,22 @@ def rechunked_documents(connection: Connection, *, version: str) -> set[str] | N
 
     None: nothing is known of the last time, or it was another `version`.
     """
-    before = (read_state(connection, LAYOUTS) or "").split("\n")
-    now = {digest: key for key, digest in _layouts(connection).items()}
-    write_state(connection, LAYOUTS, "\n".join([version, *sorted(now)]))
-    if before[0] != version:
-        return None
-    known = set(before)
-    return {document_id for digest, document_id in now.items() if digest not in known}
+    before = read_state(connection, LAYOUTS)
+    write_state(connection, LAYOUTS, version)
+    found = noted_changes(connection, "document")
+    forget_changes(connection, "document")
+    return found if before == version else None
 
 
-def _layouts(connection: Connection) -> dict[str, str]:
-    """For every document a digest of its id, and of its chunks and where they lie."""
-    table = chunks.c
-    query = select(table.document_id, table.position, table.start, table.id, table.text_sha)
-    parts: dict[str, list[str]] = defaultdict(list)
-    for document_id, position, start, chunk_id, sha in sorted(
-        map(tuple, connection.execute(query).all())
-    ):
-        parts[document_id] += (str(position), str(start), chunk_id, sha)
-    return {key: content_id("", key, *some) for key, some in parts.items()}
-
-
-def entities_in(
-    connection: Connection, documents: Iterable[str], *, entity_of: Mapping[str, str]
-) -> set[str]:
+def entities_in(connection: Connection, documents: Iterable[str]) -> set[str]:
     """Return the entities mentioned in these documents."""
+    inside = select(chunks.c.id)
+    chunk_ids = [row.id for row in rows_in(connection, inside, chunks.c.document_id, documents)]
     keys: set[str] = set()
-    for batch in in_batches(documents):
-        inside = select(chunks.c.id).where(chunks.c.document_id.in_(batch))
-        for column in (mentions.c.key, statements.c.subject, statements.c.object):
-            query = select(column).where(column.table.c.chunk_id.in_(inside)).distinct()
-            keys.update(connection.execute(query).scalars())
-    return {entity_of[key] for key in keys if key in entity_of}
+    for column in (mentions.c.key, statements.c.subject, statements.c.object):
+        rows = rows_in(connection, select(column), column.table.c.chunk_id, chunk_ids)
+        keys.update(key for (key,) in rows)
+    return set(entities_of_keys(connection, keys).values())
 
 
 def redescribed_relations(connection: Connection, said: Mapping[str, str]) -> set[str]:
@@ -218,6 +219,7 @@ def _at_fault(
         _leave_out(connection, left_out, why="")
         for table in _DERIVED:  # else each attempt would compare with the whole library's
             connection.execute(delete(table))
+        forget_names(connection)
         found = _culprits(connection, derive, suspects, most=most)
         savepoint.rollback()
     return found if len(found) <= most else []
@@ -297,8 +299,11 @@ def _leave_out(connection: Connection, documents: Collection[str], *, why: str) 
         put_faults(connection, dict.fromkeys(inside, why), stage=DERIVE)
 
 
-Way = Literal["exact", "anchored"]
-"""Clustering of everything, or of what changed since the last time."""
+Way = Literal["auto", "exact", "anchored"]
+"""Clustering of everything, or of what changed since the last time.
+
+"auto": everything up to `FEW_ENTITIES`, above them what changed.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,7 +317,7 @@ class DeriveOptions:
     max_community_size: int = 20
     resolution: float = 1.0
     seed: int = 20240601
-    communities: Way = "exact"
+    communities: Way = "auto"
     drift: float = 0.1
 
 
@@ -351,80 +356,208 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
     current = facts_generation(connection)
     laid_anew = rechunked_documents(connection, version=FORMAT)
     report("resolve", 0, 1)
-    named = resolve_facts(connection)
-    forget_judgements(connection, {name.key for name in named.names})
-    entity_of = {merge.key: merge.entity_id for merge in named.merges}
-    said = read_descriptions(
-        connection, collect_descriptions(connection, named.entities, entity_of)
-    )
-    found = [replace(entity, description=said.get(entity.id, "")) for entity in named.entities]
-    entity_rows = _write_entities(connection, found)
-    name_rows = _write_names(connection, named.names, named.merges)
+    named = resolve_changes(connection)
+    name_rows, entity_rows = _write_resolved(connection, named)
+    forget_judgements(connection)
+    said = _write_descriptions(connection)
     touched: set[str] | None = None  # everything
     if laid_anew is not None:
-        touched = entities_of_rows(entity_rows, name_rows)
-        touched |= entities_in(connection, laid_anew, entity_of=entity_of)
-        touched |= redescribed_relations(connection, said)
+        touched = entities_of_rows(entity_rows, name_rows) | said.changed
+        touched |= entities_in(connection, laid_anew)
+        touched |= redescribed_relations(connection, said.texts)
     report("link", 0, 1)
+    mark_unlinked(connection, gone=_kinds(name_rows.before), come=_kinds(name_rows.after))
     write_links(connection, report)
-    related = stated_relations(connection, entity_of, said=said, only=touched)
+    related = stated_relations(connection, said=said.texts, only=touched)
     relation_rows = write_relations(connection, related, only=touched)
     report("cluster", 0, 1)
-    relation_count, edges = read_edges(connection)
-    clusters = _clusters(connection, sorted(entity.id for entity in found), edges, options)
-    before = derived_reports(connection)
-    fresh, community_count = _write_communities(connection, clusters)
-    again = clusters if touched is None else communities_of(clusters, touched, fresh=fresh)
-    report("report", 0, len(again))
-    anew = {one.id for one in again}
-    resting_on = report_input(
-        connection,
-        again,
-        entities={entity.id: entity for entity in found},
-        entity_of=entity_of,
-        said=said,
-        parts=parts_of(clusters),
-        told={one.community_id: one for one in before if one.community_id not in anew},
-    )
-    report_rows, written = _report_anew(connection, resting_on, before=before)
-    report("report", len(again), len(again))
+    clustered = _cluster(connection, options, entity_rows, relation_rows)
+    again = clustered.again(connection, touched)
+    report("report", 0, len(again.communities))
+    report_rows, written = _report_anew(connection, again, said=said.texts)
+    report("report", len(again.communities), len(again.communities))
     write_state(connection, "derived", str(current))
     return Derived(
-        entities=len(found),
-        relations=relation_count,
-        communities=len(clusters),
-        reports=connection.execute(select(func.count()).select_from(reports)).scalar_one(),
+        entities=_count(connection, entities),
+        relations=_count(connection, relations),
+        communities=_count(connection, communities),
+        reports=_count(connection, reports),
         reports_written=written,
-        rows_written=community_count
+        rows_written=clustered.written
         + sum(rows.count for rows in (entity_rows, name_rows, relation_rows, report_rows)),
     )
 
 
-def _clusters(
-    connection: Connection,
-    entity_ids: Sequence[str],
-    edges: Sequence[tuple[str, str, float]],
-    options: DeriveOptions,
-) -> Sequence[Community]:
-    """Return the community hierarchy, in the order of `leiden.communities`."""
-    size, resolution, seed = options.max_community_size, options.resolution, options.seed
-    if options.communities == "anchored":
-        return stable_communities(
-            connection,
-            entity_ids,
-            edges,
-            drift=options.drift,
-            max_size=size,
-            resolution=resolution,
-            seed=seed,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    """Descriptions by entity or relation id, and the entities of which they changed."""
+
+    texts: Mapping[str, str]
+    changed: set[str]
+
+
+def _write_descriptions(connection: Connection) -> _Said:
+    """Store what models said of entities; return all of it."""
+    query = select(entities.c.id, entities.c.description).where(entities.c.description != "")
+    said: dict[str, str] = {}
+    if has_descriptions(connection):
+        called = dict(map(tuple, connection.execute(select(entities.c.id, entities.c.name)).all()))
+        things = collect_descriptions(connection, called, entities_of_keys(connection))
+        said = read_descriptions(connection, things)
+        known = called.keys()
+        held = dict(map(tuple, connection.execute(query).all()))
+    else:
+        read_descriptions(connection, ())
+        held = dict(map(tuple, connection.execute(query).all()))
+        known = held.keys()
+    changed = sorted(one for one in known if said.get(one, "") != held.get(one, ""))
+    if changed:
+        table = entities.c
+        put = (
+            update(entities).where(table.id == bindparam("at")).values(description=bindparam("to"))
         )
-    if read_state(connection, ANCHOR):
+        connection.execute(put, [{"at": one, "to": said.get(one, "")} for one in changed])
+    return _Said(texts=said, changed={*changed})
+
+
+def _count(connection: Connection, table: Table) -> int:
+    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Again:
+    """Communities that are reported again, and the parts of the large ones among them."""
+
+    communities: Sequence[Community]
+    parts: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Clustered:
+    """Result of clustering: all communities, or None where few changed, and the new ones' ids."""
+
+    every: Sequence[Community] | None
+    fresh: set[str]
+    written: int
+
+    def again(self, connection: Connection, touched: Collection[str] | None) -> _Again:
+        """Return the communities that are new or have a touched member."""
+        if self.every is not None:
+            again = self.every
+            if touched is not None:
+                again = communities_of(self.every, touched, fresh=self.fresh)
+            return _Again(communities=again, parts=parts_of(self.every))
+        if touched is None:
+            read = connection.execute(select(communities)).all()
+        else:
+            home = select(members.c.community_id)
+            ids = {row[0] for row in rows_in(connection, home, members.c.entity_id, touched)}
+            query = select(communities)
+            read = list(rows_in(connection, query, communities.c.id, ids | self.fresh))
+        found = communities_of_rows(connection, read)
+        below = select(communities)
+        ids = {one.id for one in found}
+        parts = rows_in(connection, below, communities.c.parent_id, ids)
+        stubs = [
+            Community(id=row.id, level=row.level, parent_id=row.parent_id, entity_ids=())
+            for row in parts
+            if row.id not in ids
+        ]
+        ordered = sorted(found, key=lambda one: (one.level, -len(one.entity_ids), one.entity_ids))
+        return _Again(communities=ordered, parts=parts_of([*found, *stubs]))
+
+
+FEW_ENTITIES = 5_000
+"""Number of entities up to which `auto` clusters all of them after each change."""
+
+
+def _cluster(
+    connection: Connection, options: DeriveOptions, entity_rows: Difference, ties: Difference
+) -> _Clustered:
+    """Cluster all entities, or take in what changed, and write the communities."""
+    count = _count(connection, entities)
+    parameters = Parameters(
+        max_size=options.max_community_size,
+        resolution=options.resolution,
+        seed=options.seed,
+        drift=options.drift,
+    )
+    way = options.communities
+    if way == "anchored" or (way == "auto" and count > FEW_ENTITIES):
+        columns = list(relations.columns.keys())
+        ends = [columns.index(name) for name in ("source_id", "target_id")]
+        rows = (*ties.before.values(), *ties.after.values())
+        change = change_locally(
+            connection,
+            came={key[0] for key in entity_rows.come},
+            gone={key[0] for key in entity_rows.gone},
+            related={row[end] for row in rows for end in ends},
+            count=count,
+            parameters=parameters,
+        )
+        if change is not None:
+            return _write_change(connection, change)
+    elif read_state(connection, ANCHOR):
         write_state(connection, ANCHOR, "")
-    return cluster(entity_ids, edges, max_size=size, resolution=resolution, seed=seed)
+        way = "exact"
+    found = _cluster_all(connection, options)
+    if way == "anchored" or (way == "auto" and count > FEW_ENTITIES):
+        write_anchor(connection, parameters, IncrementalState())
+    fresh, written = _write_communities(connection, found)
+    return _Clustered(every=found, fresh=fresh, written=written)
 
 
-def _write_entities(connection: Connection, found: Sequence[Entity]) -> Difference:
+def _cluster_all(connection: Connection, options: DeriveOptions) -> Sequence[Community]:
+    """Return the community hierarchy, in the order of `leiden.cluster_communities`."""
+    entity_ids = connection.execute(select(entities.c.id).order_by(entities.c.id)).scalars().all()
+    return cluster(
+        entity_ids,
+        read_edges(connection),
+        max_size=options.max_community_size,
+        resolution=options.resolution,
+        seed=options.seed,
+    )
+
+
+def _write_change(connection: Connection, change: LocalChange) -> _Clustered:
+    """Replace the communities that changed, and take all others for clean again."""
+    before, after = ({one.id: one for one in some} for some in (change.before, change.after))
+    gone, fresh = before.keys() - after.keys(), after.keys() - before.keys()
+    written = 0
+    for batch in in_batches(gone):
+        for table in (members, reports):
+            away = delete(table).where(table.c.community_id.in_(batch))
+            written += connection.execute(away).rowcount
+    dirty = update(communities).where(communities.c.dirty)
+    connection.execute(dirty.values(dirty=False))
     rows = [
+        {"id": one.id, "level": one.level, "parent_id": one.parent_id, "dirty": False}
+        for one in after.values()
+    ]
+    written += write_difference_at(
+        connection, communities, rows=rows, at=(communities.c.id,), values={*before, *after}
+    ).count
+    written += _write_members(connection, (after[key] for key in sorted(fresh)))
+    return _Clustered(every=None, fresh=fresh, written=written)
+
+
+def _write_resolved(connection: Connection, named: Resolved) -> tuple[Difference, Difference]:
+    """Write names and entities that were resolved; return the differences of both tables."""
+    name_rows = [
+        {
+            "key": merge.key,
+            "entity_id": merge.entity_id,
+            "reason": merge.reason,
+            "kind": _kind(named.profiles[merge.key].name),
+            "dirty": False,
+        }
+        for merge in named.merges
+    ]
+    before = entities_of_keys(connection, None if named.is_whole else named.keys)
+    ids = {*before.values(), *(entity.id for entity in named.entities)}
+    query = select(entities.c.id, entities.c.description)
+    told = dict(map(tuple, rows_in(connection, query, entities.c.id, ids)))
+    entity_rows = [
         {
             "id": entity.id,
             "name": entity.name,
@@ -432,30 +565,31 @@ def _write_entities(connection: Connection, found: Sequence[Entity]) -> Differen
             "aliases": json.dumps(entity.aliases, ensure_ascii=False),
             "mention_count": entity.mention_count,
             "document_count": entity.document_count,
-            "description": entity.description,
+            "description": told.get(entity.id, ""),  # settled by `_write_descriptions`
             "dirty": False,
         }
-        for entity in found
+        for entity in named.entities
     ]
-    return write_difference(connection, entities, rows)
+    if named.is_whole:
+        return (
+            write_difference(connection, names, name_rows),
+            write_difference(connection, entities, entity_rows),
+        )
+    return (
+        write_difference_at(
+            connection, names, rows=name_rows, at=(names.c.key,), values=named.keys
+        ),
+        write_difference_at(
+            connection, entities, rows=entity_rows, at=(entities.c.id,), values=ids
+        ),
+    )
 
 
-def _write_names(
-    connection: Connection, known: Sequence[Name], merges: Sequence[Merge]
-) -> Difference:
-    kinds = {name.key: _kind(name) for name in known}
-    rows = [
-        {
-            "key": merge.key,
-            "entity_id": merge.entity_id,
-            "reason": merge.reason,
-            "kind": kinds[merge.key],
-            "dirty": False,
-        }
-        for merge in merges
-    ]
-    mark_unlinked(connection, {(str(row["key"]), str(row["kind"])) for row in rows})
-    return write_difference(connection, names, rows)
+def _kinds(rows: Mapping[Values, Values]) -> set[tuple[str, str]]:
+    """Return key and kind of each of these rows of names."""
+    columns = list(names.columns.keys())
+    key, kind = columns.index("key"), columns.index("kind")
+    return {(row[key], row[kind]) for row in rows.values()}
 
 
 def _kind(name: Name) -> str:
@@ -480,24 +614,37 @@ def _write_communities(connection: Connection, found: Sequence[Community]) -> tu
         for value in found
     ]
     written += write_difference(connection, communities, rows).count
-    member_rows = [
+    written += _write_members(connection, (value for value in found if value.id not in held))
+    return {value.id for value in found} - held, written
+
+
+def _write_members(connection: Connection, found: Iterable[Community]) -> int:
+    rows = [
         {"community_id": value.id, "entity_id": entity_id}
         for value in found
-        if value.id not in held
         for entity_id in value.entity_ids
     ]
-    if member_rows:
-        connection.execute(insert(members), member_rows)
-    return {value.id for value in found} - held, written + len(member_rows)
+    if rows:
+        connection.execute(insert(members), rows)
+    return len(rows)
 
 
 def _report_anew(
-    connection: Connection, resting_on: ReportInput, *, before: Sequence[Report]
+    connection: Connection, again: _Again, *, said: Mapping[str, str]
 ) -> tuple[Difference, int]:
     """Rewrite possibly changed reports; return rows and the number written."""
-    previous = {one.fingerprint: one for one in before}
+    anew = {one.id for one in again.communities}
+    told = {part for one in again.communities for part in again.parts.get(one.id, ())} - anew
+    resting_on = report_input(
+        connection,
+        again.communities,
+        said=said,
+        parts=again.parts,
+        told={one.community_id: one for one in derived_reports(connection, told)},
+    )
+    previous = {one.fingerprint: one for one in derived_reports(connection, anew)}
     values = write_reports(resting_on, previous=previous)
-    rows = _write_reports(connection, values, again=[one.id for one in resting_on.communities])
+    rows = _write_reports(connection, values, again=anew)
     return rows, sum(value.fingerprint not in previous for value in values)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from ..concurrency import run_with_timeout
 from ..errors import ModelError
 from ..llm.client import LLMClient
 from ..prompts import language_of, stage_prompt
@@ -24,9 +25,9 @@ from .state import (
 if TYPE_CHECKING:
     from ..storage.graph_api import Prompt
 
-Decide = Callable[[State], Action]
 MAX_REPLY_CHARACTERS = 4_000
 MAX_TEXT_CHARACTERS = 300
+_SHOWN_PREFERENCES = 1_000
 _SHOWN_PASSAGES, _SHOWN_CHARACTERS, _SHOWN_TURNS = 5, 400, 3
 _SCHEMA = {
     "type": "object",
@@ -39,16 +40,24 @@ _SCHEMA = {
 }
 
 
-def decide_by_model(client: LLMClient) -> Decide:
-    """Return the decider that asks a model once a round after the first search."""
+def decide_by_model(
+    client: LLMClient, *, max_seconds: float | None = None
+) -> Callable[[State], Action]:
+    """Return the decider that asks a model once a round after the first search.
+
+    It waits for the model no longer than what is left of `max_seconds`; then rules decide.
+    """
 
     def decide(state: State) -> Action:
         ruled = decide_by_rules(state)
         if not state.findings:
             return ruled  # greetings, sums, and the search that every question has
+        left = None if max_seconds is None else max(0.0, max_seconds - state.seconds)
         try:
-            reply = client.ask(agent_prompt(state), stage="agent", keep=True).text
-        except ModelError:
+            reply = run_with_timeout(
+                left, lambda: client.ask(agent_prompt(state), stage="agent", keep=True).text
+            )
+        except (ModelError, TimeoutError):
             return ruled
         return read_action(reply, state) or ruled
 
@@ -56,13 +65,14 @@ def decide_by_model(client: LLMClient) -> Decide:
 
 
 def agent_prompt(state: State) -> Prompt:
-    """Build the prompt: the last turns, what was found, and what was tried."""
+    """Build the prompt: the last turns, what was found and tried, and the user's preferences."""
     shown = [
         f"[{n}] {passage.title}: {passage.text[:_SHOWN_CHARACTERS]}"
         for n, passage in enumerate(
             (each for finding in state.findings for each in finding.passages[:_SHOWN_PASSAGES]), 1
         )
     ]
+    wishes = [f"The user prefers: {' | '.join(state.preferences)}"[:_SHOWN_PREFERENCES]]
     tried = "Tried: " + " | ".join(action.query for action in state.tried)
     earlier = "\n".join(
         f"{turn.question[:_SHOWN_CHARACTERS]} → {turn.answer[:_SHOWN_CHARACTERS]}"
@@ -71,7 +81,7 @@ def agent_prompt(state: State) -> Prompt:
     return stage_prompt(
         "agent",
         language=language_of(state.question),
-        context="\n\n".join((*shown, tried)),
+        context="\n\n".join((*shown, *(wishes if state.preferences else ()), tried)),
         question=state.question,
         max_output_tokens=200,
         schema=_SCHEMA,

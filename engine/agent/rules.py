@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ..answering.extractive.question_type import countries_in
 from ..answering.self_rag import answer_without_retrieval
 from ..prompts import language_of
 from ..types import Answer, Passage
 from .hops import find_hop
+from .sides import open_side
 from .state import (
     Action,
     AskClarification,
     DirectAnswer,
+    ReadFound,
     SearchKnowledge,
     SearchMemory,
     SearchWeb,
@@ -21,6 +24,10 @@ from .state import (
 
 BRIDGE_FROM = 0.5
 """Confidence of a short answer from which it is filled into the second question."""
+MOST_HOPS = 3
+"""Inner parts that are filled in one after the other."""
+_COUNTRY = re.compile(r"^(?:In which|Which|What is\b.*['’]s) (?:home |birth )?country\b")
+"""Inner question for a country, of which the library's own words may be a demonym."""
 _OWN = re.compile(
     r"\b(?:my|i (?:said|told|asked|mentioned)|last time|remember)\b|我(?:上次|之前|说过|的)|还记得",
     re.IGNORECASE,
@@ -47,30 +54,68 @@ def decide_by_rules(state: State) -> Action:
     last = state.findings[-1]
     if isinstance(last.action, SearchMemory) and len(state.findings) == 1:
         return SearchKnowledge(query=state.question, reason="the library beside memory")
-    if len(state.findings) == 1:
-        return _second(state)
-    hop = find_hop(state.question)
-    if hop is not None and last.action == SearchKnowledge(query=hop.inner, reason="inner part"):
-        name = bridge_name(last.answer)
-        if name:
-            return SearchKnowledge(query=hop.outer(name), reason="bridge")
-    return DirectAnswer(reason="nothing is open")
+    if state.rounds == len(state.findings) == 1 and (action := _instead(state)) is not None:
+        return action
+    return _next_side(state) or next_hop(state) or DirectAnswer(reason="nothing is open")
+
+
+def _next_side(state: State) -> Action | None:
+    """Return the search for a side of a comparison of which nothing was found."""
+    passages = [passage for each in state.findings for passage in each.passages]
+    tried = [each.query for each in state.tried]
+    query = open_side(state.question, passages, tried)
+    if not query:
+        return None
+    return SearchKnowledge(query=query, reason="a side without evidence", purpose="side")
+
+
+def next_hop(state: State) -> Action | None:
+    """Return the next step of a question of several steps; None where none is open.
+
+    The inner part is read from what was found, else searched; its answer fills the gap.
+    """
+    question, name = state.question, ""
+    for _ in range(MOST_HOPS):
+        hop = find_hop(question)
+        if hop is None:
+            break
+        found = next(filter(None, map(bridge_name, _answers(state, hop.inner))), "")
+        if not found:
+            return _inner(state, hop.inner)
+        question, name = hop.outer(found), found
+    action = SearchKnowledge(
+        query=question, reason="the name found is filled in", purpose="bridge", about=name
+    )
+    return action if question != state.question and not _answers(state, question) else None
+
+
+def _inner(state: State, question: str) -> Action | None:
+    """Return how an inner part is answered; None where all ways were tried."""
+    ways = (
+        ReadFound(query=question, reason="inner part of the question"),
+        SearchKnowledge(query=question, reason="inner part, not found yet", purpose="inner"),
+    )
+    tried = {(type(each), each.query) for each in state.tried}
+    open_ways = ways if state.reads else ways[1:]
+    return next((each for each in open_ways if (type(each), question) not in tried), None)
+
+
+def _answers(state: State, question: str) -> list[Answer | None]:
+    return [each.answer for each in state.findings if each.action.query == question]
 
 
 def bridge_name(answer: Answer | None) -> str:
-    """Return the short answer that may fill the gap of the second question; empty without one."""
-    short = answer.short if answer is not None else None
+    """Return the name that may fill the gap of the next question; empty without one."""
+    if answer is None or answer.abstained:
+        return ""
+    if _COUNTRY.search(answer.question):
+        told = [answer.short.text] if answer.short is not None else []
+        told += [each.quote for each in answer.citations[:1]]
+        return next((name for text in told for _, _, name in countries_in(text)), "")
+    short = answer.short
     if short is None or short.confidence < BRIDGE_FROM or short.document_id is None:
         return ""
     return short.text
-
-
-def is_better(new: Answer | None, first: Answer | None) -> bool:
-    """Check whether the second question's answer replaces the first round's."""
-    if new is None or new.abstained or new.short is None:
-        return False
-    before = first.short.confidence if first is not None and first.short is not None else 0.0
-    return new.short.confidence > max(before, BRIDGE_FROM)
 
 
 def _first(state: State) -> Action:
@@ -86,17 +131,18 @@ def _first(state: State) -> Action:
     return SearchKnowledge(query=question, reason="the question")
 
 
-def _second(state: State) -> Action:
+def _instead(state: State) -> Action | None:
+    """Return what the first round calls for in place of a further step; None without cause."""
     first = state.findings[0]
     question, answer = state.question, first.answer
     if clash := namesakes(question, first.passages):
         name, choices = clash
         said = _WHICH[language_of(question)].format(name=name, choices=" / ".join(choices))
         return AskClarification(question=said, reason="two of one name")
+    if find_hop(question) is not None or open_side(question, first.passages, ()):
+        return None
     if answer is not None and answer.short is not None and answer.short.is_confident:
         return DirectAnswer(reason="the evidence is enough")
-    if (hop := find_hop(question)) is not None:
-        return SearchKnowledge(query=hop.inner, reason="inner part")
     if state.has_web and answer is not None and answer.abstained:
         return SearchWeb(query=question, reason="the library has too little")
     return DirectAnswer(reason="one round is enough")

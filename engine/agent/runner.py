@@ -1,8 +1,8 @@
 """Loop of agentic search: decide, act, record, until a stop rule or a decider ends it.
 
 Without a model each search of the library is a whole round of local answering: the inner part of a
-two-step question is read first, and the answer to the question that is left replaces the first
-round's only where it is better. With a model searches bring passages alone, and one answer is
+two-step question is read from what was found, and the answer to the question that is left comes
+before the first round's. With a model searches bring passages alone, and one answer is
 written from them at the end. Every run ends with an answer, an abstention or a question back.
 """
 
@@ -14,31 +14,44 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Protocol
 
-from ..errors import BudgetExceeded
+from graph.text.cjk import in_script_of
+
+from ..errors import BudgetExceeded, ModelError
 from ..events import Listener, null_listener
 from ..llm.budget import current_usage
 from ..prompts import ABSTENTION, language_of
 from ..retrieval.passages import Tracer
+from ..storage.tokenization import tokens
 from ..types import Answer, Passage, Turn
-from .model import Decide
-from .rules import bridge_name, decide_by_rules, is_better
+from .chain import chain_answer
+from .rules import bridge_name, decide_by_rules
 from .state import (
     Action,
     AskClarification,
     DirectAnswer,
     Finding,
     Limits,
+    ReadFound,
     Search,
     SearchKnowledge,
     SearchMemory,
+    SearchWeb,
     State,
     is_repeated,
     stop_reason,
 )
 
+Decide = Callable[[State], Action]
+"""Decides the next action in a state."""
+
 
 class Recall(Protocol):
     """Searches what the user said before; what it gives helps to understand, and is no source."""
+
+    @property
+    def preferences(self) -> Sequence[str]:
+        """Return what the user said they prefer, in their own words."""
+        ...
 
     def __call__(self, query: str) -> Sequence[Passage]:
         """Return the passages of memory nearest to a query."""
@@ -49,15 +62,27 @@ class Recall(Protocol):
 class AgentTools:
     """The searches of one question.
 
-    `answer` reads the library for a question, or given passages in place of a search; `search`
-    brings passages alone, and is given where a model writes the answer. `memory` and `web` are None
-    where there are none.
+    `search` brings passages of the library; `answer` reads passages for a question, or searches
+    first where none are given. `reads`: each search is read, as no model writes one answer at the
+    end. `memory` and `web` are None where there are none.
     """
 
     answer: Callable[[str, Sequence[Passage] | None], Answer]
-    search: Callable[[str], Sequence[Passage]] | None = None
+    search: Callable[[str], Sequence[Passage]]
+    reads: bool = True
     memory: Recall | None = None
     web: Callable[[str], Sequence[Passage]] | None = None
+
+    def begin(self, question: str, turns: tuple[Turn, ...] = ()) -> State:
+        """Return the state in which nothing was searched yet."""
+        return State(
+            question=question,
+            turns=turns,
+            reads=self.reads,
+            preferences=tuple(self.memory.preferences) if self.memory is not None else (),
+            has_memory=self.memory is not None,
+            has_web=self.web is not None,
+        )
 
 
 def run_agent(
@@ -72,30 +97,20 @@ def run_agent(
     """Answer a question in rounds; each is a trace step `agent` and an event."""
     steps, begun, spent = Tracer(on_event), time.monotonic(), current_usage()
     limits = limits or Limits()
-    state = State(
-        question=question,
-        turns=turns,
-        has_memory=tools.memory is not None,
-        has_web=tools.web is not None,
-    )
+    state = tools.begin(question, turns)
     while True:
-        reason = stop_reason(state, limits)
-        action: Action = DirectAnswer(reason=reason) if reason else decide(state)
-        if not isinstance(action, DirectAnswer | AskClarification) and is_repeated(
-            action, state.tried
-        ):
-            action = DirectAnswer(reason="the state repeats")
+        action = next_action(state, decide, limits)
+        if not isinstance(action, DirectAnswer | AskClarification):
+            try:
+                finding = take_action(action, tools, state)
+            except BudgetExceeded:
+                action = DirectAnswer(reason="the budget is spent")
         if isinstance(action, DirectAnswer | AskClarification):
             _record(steps, state, action)
-            return replace(_end(state, action, tools), trace=tuple(steps.steps))
-        try:
-            finding = _search(action, tools)
-        except BudgetExceeded:
-            if not state.findings:
-                raise
-            stopped = DirectAnswer(reason="the budget is spent")
-            _record(steps, state, stopped)
-            return replace(_end(state, stopped, tools), trace=tuple(steps.steps))
+            answer = finish(state, action, tools)
+            for failed in answer.warnings:
+                steps.record("agent", f"no answer: {failed}", "", question, failed=1.0)
+            return replace(answer, trace=tuple(steps.steps))
         _record(steps, state, action, found=len(finding.passages))
         used = current_usage().since(spent)
         state = state.after(
@@ -103,6 +118,16 @@ def run_agent(
             seconds=time.monotonic() - begun,
             tokens=used.prompt_tokens + used.completion_tokens,
         )
+
+
+def next_action(state: State, decide: Decide, limits: Limits) -> Action:
+    """Return the decided action, or the end where a stop rule holds or a search is repeated."""
+    if reason := stop_reason(state, limits):
+        return DirectAnswer(reason=reason)
+    action = decide(state)
+    if isinstance(action, DirectAnswer | AskClarification):
+        return action
+    return DirectAnswer(reason="the state repeats") if is_repeated(action, state.tried) else action
 
 
 def _record(steps: Tracer, state: State, action: Action, **figures: float) -> None:
@@ -113,34 +138,47 @@ def _record(steps: Tracer, state: State, action: Action, **figures: float) -> No
         f"{name}: {action.reason}",
         said,
         state.question,
-        round=len(state.findings) + 1,
+        round=state.rounds + 1,
         **figures,
     )
 
 
-def _search(action: Search, tools: AgentTools) -> Finding:
-    if isinstance(action, SearchKnowledge):
-        if tools.search is not None:
-            return Finding(action=action, passages=tuple(tools.search(action.query)))
-        answer = tools.answer(action.query, None)
-        return Finding(action=action, passages=answer.passages, answer=answer)
-    tool = tools.memory if isinstance(action, SearchMemory) else tools.web
-    found = tool(action.query) if tool is not None else ()
-    return Finding(action=action, passages=tuple(found))
+def take_action(action: Search, tools: AgentTools, state: State) -> Finding:
+    """Make a search, or read what was found."""
+    earlier = [list(each.passages) for each in state.findings]
+    match action:
+        case ReadFound():
+            answer = tools.answer(action.query, in_turn(earlier))
+            return Finding(action=action, answer=answer)
+        case SearchKnowledge():
+            if tools.reads and not earlier:
+                answer = tools.answer(action.query, None)
+                return Finding(action=action, passages=answer.passages, answer=answer)
+            found = tuple(tools.search(action.query))
+            if not tools.reads:
+                return Finding(action=action, passages=found)
+            read = about(action.about, in_turn([found, *earlier]))
+            return Finding(action=action, passages=found, answer=tools.answer(action.query, read))
+        case SearchMemory() | SearchWeb():
+            tool = tools.memory if isinstance(action, SearchMemory) else tools.web
+            return Finding(action=action, passages=tuple(tool(action.query)) if tool else ())
 
 
-def _end(state: State, action: DirectAnswer | AskClarification, tools: AgentTools) -> Answer:
-    """Return the answer that a run ends with."""
+def finish(state: State, action: DirectAnswer | AskClarification, tools: AgentTools) -> Answer:
+    """Return the answer that a run ends with; where a model fails at it, an abstention says so."""
+    question = state.question
     if isinstance(action, AskClarification):
         said = action.question
-        return Answer(question=state.question, text=said, mode="agent", clarification=said)
+        return Answer(question=question, text=said, mode="agent", clarification=said)
     if action.text:
-        return Answer(question=state.question, text=action.text, mode="agent")
+        return Answer(question=question, text=action.text, mode="agent")
     try:
-        return replace(_answer(state, tools), question=state.question, mode="agent")
-    except BudgetExceeded:
-        said = ABSTENTION[language_of(state.question)]
-        return Answer(question=state.question, text=said, mode="agent", abstained=True)
+        answer = _answer(state, tools)
+    except ModelError as error:
+        said = in_script_of(question, ABSTENTION[language_of(question)])
+        failed = (str(error),)
+        return Answer(question=question, text=said, mode="agent", abstained=True, warnings=failed)
+    return replace(answer, question=question, mode="agent")
 
 
 def _answer(state: State, tools: AgentTools) -> Answer:
@@ -151,21 +189,22 @@ def _answer(state: State, tools: AgentTools) -> Answer:
     web = any(passage.origin == "web" for found in documents for passage in found)
     if not read or (web and read[0].abstained):
         return tools.answer(state.question, in_turn(documents) if documents else None)
-    first = read[0]
-    if len(read) == 3 and replaces(read[2], bridge=read[1], first=first):
-        return read[2]
-    return first
+    if state.found_for("side"):
+        return tools.answer(state.question, in_turn(documents))
+    bridges = state.found_for("bridge")
+    if not bridges or bridges[-1].answer is None:
+        return read[0]
+    inner = [each.answer for each in state.found_for("inner") if each.answer is not None]
+    chain = {name: each for each in inner if (name := bridge_name(each))}
+    steps = [*chain.values()][::-1]
+    joined = chain_answer(read[0], steps, bridges[-1].answer, names=chain)
+    return replace(joined, passages=tuple(in_turn(documents)))
 
 
-def replaces(new: Answer, *, bridge: Answer, first: Answer) -> bool:
-    """Check whether the answer to the second question replaces that of the first round.
-
-    It does where it is surer, or where the first round's answer is but the name in between.
-    """
-    if is_better(new, first):
-        return True
-    short, name = first.short, bridge_name(bridge)
-    return not new.abstained and short is not None and short.text.casefold() == name.casefold()
+def about(name: str, passages: Sequence[Passage]) -> Sequence[Passage]:
+    """Return the passages that hold the words of a name; all where none does."""
+    words = frozenset(tokens(name))
+    return [p for p in passages if words <= frozenset(tokens(f"{p.title}\n{p.text}"))] or passages
 
 
 def in_turn(lists: Sequence[Sequence[Passage]]) -> list[Passage]:

@@ -9,12 +9,13 @@ from ..answering.corrective import MAX_WEB_RESULTS, WebSearch, web_passages
 from ..config import AgentSettings
 from ..events import Listener, PassagesEvent, TokensEvent, null_listener, without_tokens
 from ..llm.client import LLMClient
-from ..retrieval.retriever import LocalRetriever, SearchResult
+from ..retrieval.retriever import HybridRetriever, SearchResult
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Passage, Turn
+from .hops import find_hop
 from .model import decide_by_model
 from .rules import decide_by_rules
-from .runner import AgentTools, Recall, run_agent
+from .runner import AgentTools, Decide, Recall, run_agent
 from .state import Limits
 
 
@@ -34,19 +35,24 @@ class AgentSearch:
         settings: AgentSettings,
         *,
         local: LocalAnswerer,
-        retriever: LocalRetriever,
+        retriever: HybridRetriever,
         client: LLMClient | None = None,
         web: WebSearch | None = None,
     ) -> None:
-        self._limits = Limits(
+        self.limits = Limits(
             max_rounds=settings.max_rounds,
             max_seconds=settings.max_seconds,
             max_tokens=settings.max_tokens,
         )
+        self._auto = settings.auto and client is None
         self._local = local
         self._retriever = retriever
         self._client = client
         self._web = web
+
+    def suits(self, question: str) -> bool:
+        """Check whether `auto` takes this mode: for questions of two steps, without a model."""
+        return self._auto and find_hop(question) is not None
 
     def answer(
         self,
@@ -58,26 +64,41 @@ class AgentSearch:
         memory: Recall | None = None,
     ) -> Answer:
         """Answer, abstain, or ask back. Only the answer that stands is spoken."""
-        client = self._client
-        tools = AgentTools(
-            answer=lambda query, found: self._read(query, found, within, turns, on_event),
-            search=None
-            if client is None
-            else lambda query: self._local.search(query, within).passages,
-            memory=memory,
-            web=None if self._web is None else lambda query: self._from_web(query, within),
-        )
+        tools = self.tools(within=within, turns=turns, on_event=on_event, memory=memory)
         answer = run_agent(
             question,
             tools,
             turns=turns,
-            decide=decide_by_rules if client is None else decide_by_model(client),
-            limits=self._limits,
+            decide=self.decider(),
+            limits=self.limits,
             on_event=on_event,
         )
         on_event(PassagesEvent(passages=answer.passages))
         on_event(TokensEvent(text=answer.text))
         return answer
+
+    def decider(self) -> Decide:
+        """Return the model's decider where there is one, else that of the rules."""
+        if self._client is None:
+            return decide_by_rules
+        return decide_by_model(self._client, max_seconds=self.limits.max_seconds)
+
+    def tools(
+        self,
+        *,
+        within: DocumentFilter | None = None,
+        turns: tuple[Turn, ...] = (),
+        on_event: Listener = null_listener,
+        memory: Recall | None = None,
+    ) -> AgentTools:
+        """Return the searches of one question."""
+        return AgentTools(
+            answer=lambda query, found: self._read(query, found, within, turns, on_event),
+            search=lambda query: self._local.search(query, within).passages,
+            reads=self._client is None,
+            memory=memory,
+            web=None if self._web is None else lambda query: self._from_web(query, within),
+        )
 
     def _read(
         self,

@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from ..storage.tokenization import tokens
 from ..types import Answer, Passage, Turn
+
+Purpose = Literal["question", "inner", "bridge", "side"]
+"""Part of the question that a search is for: the whole, the inner part of a question of two steps,
+the one that is left with the name found, or one side of a comparison."""
 
 REPEATED = 0.9
 """Jaccard similarity of words from which a query is a repetition."""
@@ -17,10 +22,15 @@ REPEATED = 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchKnowledge:
-    """Search the library; `query` is a question that stands alone."""
+    """Search the library; `query` is a question that stands alone.
+
+    It is read from passages that hold the name `about`, where there are any.
+    """
 
     query: str
     reason: str = ""
+    purpose: Purpose = "question"
+    about: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +50,15 @@ class SearchMemory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFound:
+    """Read what was found for another question: no search, so no round."""
+
+    query: str
+    reason: str = ""
+    purpose: Purpose = "inner"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AskClarification:
     """Ask the user a question in place of an answer."""
 
@@ -55,13 +74,13 @@ class DirectAnswer:
     reason: str = ""
 
 
-Search = SearchKnowledge | SearchWeb | SearchMemory
+Search = SearchKnowledge | SearchWeb | SearchMemory | ReadFound
 Action = Search | AskClarification | DirectAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One search: its action, the passages, and the answer read from them where one was."""
+    """One search or reading: its action, the passages, and the answer read from them, if any."""
 
     action: Search
     passages: tuple[Passage, ...] = ()
@@ -70,25 +89,39 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """State of one question: what was asked, found and spent."""
+    """State of one question: what was asked, found and spent, and what the user prefers.
+
+    `reads` is that of `AgentTools`.
+    """
 
     question: str
     turns: tuple[Turn, ...] = ()
     findings: tuple[Finding, ...] = ()
+    preferences: tuple[str, ...] = ()
+    reads: bool = True
     has_memory: bool = False
     has_web: bool = False
     seconds: float = 0.0
     tokens: int = 0
 
     @property
-    def first(self) -> Finding | None:
-        """Return the finding of the first round."""
-        return self.findings[0] if self.findings else None
+    def rounds(self) -> int:
+        """Return the number of searches made."""
+        return sum(not isinstance(each.action, ReadFound) for each in self.findings)
 
     @property
     def tried(self) -> tuple[Search, ...]:
         """Return the searches that were made, oldest first."""
         return tuple(finding.action for finding in self.findings)
+
+    def found_for(self, purpose: Purpose) -> list[Finding]:
+        """Return the findings in the library for one part of the question, oldest first."""
+        return [
+            each
+            for each in self.findings
+            if isinstance(each.action, SearchKnowledge | ReadFound)
+            and each.action.purpose == purpose
+        ]
 
     def after(self, finding: Finding, *, seconds: float, tokens: int) -> State:
         """Return the state after a round."""
@@ -107,7 +140,7 @@ class Limits:
 
 def stop_reason(state: State, limits: Limits) -> str:
     """Return why no further round may begin; empty where one may."""
-    if len(state.findings) >= limits.max_rounds:
+    if state.rounds >= limits.max_rounds or len(state.findings) >= 2 * limits.max_rounds:
         return "rounds are spent"
     if limits.max_seconds is not None and state.seconds >= limits.max_seconds:
         return "time is spent"
@@ -135,6 +168,8 @@ def jaccard(one: str, other: str) -> float:
 def _brought_new(findings: Sequence[Finding]) -> bool:
     before = {passage.chunk_id for each in findings[:-1] for passage in each.passages}
     last = findings[-1]
+    if isinstance(last.action, ReadFound):
+        return True  # it brings no passages, and no round
     # A reading of the same passages is new where it gives an answer.
     read = last.answer is not None and not last.answer.abstained
     return read or any(passage.chunk_id not in before for passage in last.passages)

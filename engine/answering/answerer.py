@@ -38,8 +38,8 @@ from ..observability import synthesis_span
 from ..prompts import ABSTENTION, Language, count_injections, language_of, prompt_text
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
-from ..retrieval.retriever import LocalRetriever, SearchResult
-from ..storage.graph_api import read_extractions
+from ..retrieval.retriever import HybridRetriever, SearchResult
+from ..storage.graph_api import read_extractions, read_other_names
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Citation, Passage, TraceStep, Turn, Usage
@@ -58,6 +58,7 @@ from .extractive.chinese_fact_questions import fact_question
 from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_searches, facts_first
 from .extractive.excerpt import READ_PASSAGES, Reader, direct_first
 from .extractive.intent import asked_person, question_intent
+from .extractive.known_as import KnownAs, name_candidates, other_name_searches
 from .packing import (
     Draft,
     PackedContext,
@@ -107,7 +108,7 @@ class ContextPacker:
         settings: AnswerSettings,
         packing: PackSettings,
         *,
-        retriever: LocalRetriever,
+        retriever: HybridRetriever,
         gateway: LLMClient | None,
         embed: Embed | None,
         tokeniser: Tokeniser,
@@ -255,7 +256,7 @@ class LocalAnswerer:
         library: Library,
         settings: AnswerSettings,
         *,
-        retriever: LocalRetriever,
+        retriever: HybridRetriever,
         packer: ContextPacker,
         checks: CitationVerifier,
         correction: CorrectiveRetriever | None,
@@ -279,7 +280,7 @@ class LocalAnswerer:
         """Retrieve as an answer does, silently; `from_found` answers from it."""
         return self._search(question, within=within, expander=None, on_event=null_listener)
 
-    def reading(self, retriever: LocalRetriever) -> LocalAnswerer:
+    def reading(self, retriever: HybridRetriever) -> LocalAnswerer:
         """Return the same answerer over another retriever of the library."""
         other = copy(self)
         other._retriever = retriever
@@ -406,7 +407,10 @@ class LocalAnswerer:
         """Search; for a fact or an excerpt among more passages, those that may hold it first."""
         is_fact = expander is None and fact_question(question) is not None
         is_person = expander is None and bool(asked_person(question))
-        has_excerpt = self._packer.gateway is None and question_intent(question) is not None
+        gateway = self._packer.gateway
+        has_excerpt = gateway is None and question_intent(question) is not None
+        if expander is None and gateway is None:
+            expander = other_name_searches(question, self._known_as(question))
         found = self._retriever.search(
             question,
             top_k=CANDIDATES if is_fact or has_excerpt else self._packer.candidate_count,
@@ -495,7 +499,16 @@ class LocalAnswerer:
             likeness=self._likeness,
             text_at=self._library.text_at,
             types=self._types(packed.passages),
+            known_as=self._known_as(question),
         )
+
+    def _known_as(self, question: str) -> KnownAs:
+        """Return the other names of what a Chinese question names."""
+        if language_of(question) != "zh":
+            return KnownAs()
+        with self._library.read() as connection:
+            others = read_other_names(connection, name_candidates(question))
+        return KnownAs.of(question, others)
 
     def _types(self, passages: Sequence[Passage]) -> dict[str, str]:
         """Return the commonest type of each name in the passages."""

@@ -20,7 +20,7 @@ from ..prompts import ABSTENTION, Language, language_of
 from ..retrieval.fusion import RelevanceFeatures, question_tokens, relevance_probability
 from ..retrieval.passages import Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander, expand_query
-from ..retrieval.retriever import LocalRetriever
+from ..retrieval.retriever import HybridRetriever
 from ..storage.graph_api import sentence_spans
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight, tokens
@@ -217,7 +217,7 @@ class CorrectiveRetriever:
         self,
         settings: CheckSettings,
         *,
-        retriever: LocalRetriever,
+        retriever: HybridRetriever,
         client: LLMClient | None = None,
         web: WebSearch | None = None,
     ) -> None:

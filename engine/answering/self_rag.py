@@ -20,7 +20,7 @@ from ..llm.client import LLMClient
 from ..prompts import Language, language_of, stage_prompt
 from ..retrieval.passages import Tracer
 from ..retrieval.query_expansion import ExpandedQuery, Expander, Expansion
-from ..retrieval.retriever import LocalRetriever
+from ..retrieval.retriever import HybridRetriever
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight, tokens
 from ..types import Passage, TraceStep
@@ -285,7 +285,7 @@ class SelfRag:
     """
 
     def __init__(
-        self, *, max_rounds: int, retriever: LocalRetriever, client: LLMClient | None = None
+        self, *, max_rounds: int, retriever: HybridRetriever, client: LLMClient | None = None
     ) -> None:
         self._max_rounds = max_rounds
         self._retriever = retriever

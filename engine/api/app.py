@@ -20,6 +20,7 @@ from starlette.responses import FileResponse, HTMLResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..concurrency import run_in_thread
 from ..config import Settings
 from ..engine import KnowledgeEngine
 from ..storage.graph_api import drawing_scripts
@@ -216,6 +217,7 @@ def create_app(
             if own:
                 stack.callback(engine.close)
             stack.callback(service.close)
+            await run_in_thread(engine.watch_memory)
             if agents is not None:
                 await stack.enter_async_context(agents.running())
             yield

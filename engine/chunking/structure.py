@@ -11,30 +11,33 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from graph.text.cjk import HAN
+from graph.text.patterns import lazy_regex
 
 from ..ingest.readers.text import front_matter_end, strip_heading_marks
-from .span_parser import Measure
 
-_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]++(.*))?$")
-_UNDERLINE = re.compile(r" {0,3}(={3,}|-{3,})[ \t]*$")
-_CHAPTER = re.compile(
+if TYPE_CHECKING:
+    from .span_parser import Measure
+
+_ATX = lazy_regex(r" {0,3}(#{1,6})(?:[ \t]++(.*))?$")
+_UNDERLINE = lazy_regex(r" {0,3}(={3,}|-{3,})[ \t]*$")
+_CHAPTER = lazy_regex(
     r"(?:chapter|part|book|volume|stave|act|appendix)\s+(?:\d+|[ivxlc]+|[a-z]|one|two|three|four|five"
     r"|six|seven|eight|nine|ten|eleven|twelve)\b[^a-z]?.*"
     r"|(?:prologue|epilogue|preface|foreword|introduction|conclusions?|abstract|references|appendix)",
     re.I,
 )
-_CHINESE_CHAPTER = re.compile(
+_CHINESE_CHAPTER = lazy_regex(
     r"第[〇零一二三四五六七八九十百千\d]{1,7}([卷部篇编章回节])(?:[\s　:：、].*|)$"
 )
 _CHINESE_LEVELS = {"卷": 1, "部": 1, "篇": 1, "编": 1, "章": 2, "回": 2, "节": 3}
-_NUMBERED = re.compile(rf"(\d{{1,2}}(?:\.\d{{1,2}}){{0,4}})\.?[ \t]+[A-Z{HAN}“\"'《].*")
-_CHINESE_NUMBERED = re.compile(
+_NUMBERED = lazy_regex(rf"(\d{{1,2}}(?:\.\d{{1,2}}){{0,4}})\.?[ \t]+[A-Z{HAN}“\"'《].*")
+_CHINESE_NUMBERED = lazy_regex(
     r"(?:([一二三四五六七八九十]{1,3})、|[（(][一二三四五六七八九十]{1,3}[）)])\S.*"
 )
-_ENDS_LIKE_PROSE = re.compile(r"[.,;:!?。，；：！？、…]$")
+_ENDS_LIKE_PROSE = lazy_regex(r"[.,;:!?。，；：！？、…]$")
 _LIMIT = 70
 
 
@@ -125,11 +128,11 @@ def _numbering(text: str) -> tuple[str, int] | None:
 
 Kind = Literal["heading", "text", "table", "code", "front"]
 
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_FENCE = re.compile(r"[ \t]*(`{3,}|~{3,})")
-_ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
+_LINE = lazy_regex(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
+_FENCE = lazy_regex(r"[ \t]*(`{3,}|~{3,})")
+_ITEM = lazy_regex(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
 _DELIMITER_CELL = r"[ \t]*+:?-{2,}+:?[ \t]*+"
-_DELIMITER_ROW = re.compile(rf"[ \t]*+\|?{_DELIMITER_CELL}(?:\|{_DELIMITER_CELL})*(?:\|[ \t]*+)?$")
+_DELIMITER_ROW = lazy_regex(rf"[ \t]*+\|?{_DELIMITER_CELL}(?:\|{_DELIMITER_CELL})*(?:\|[ \t]*+)?$")
 _LONG_LINE = 150
 
 
@@ -319,18 +322,18 @@ BLOCK, SENTENCE, LINE, CLAUSE, WINDOW = range(5)
 """Grains: how fine a piece is cut."""
 
 _CLOSING = "\"'”’」』》）)\\]"
-_SENTENCE_END = re.compile(
+_SENTENCE_END = lazy_regex(
     rf"[。！？；…]+[{_CLOSING}]*"
     rf"|[.!?]++[{_CLOSING}]*+"  # an end only before white space: asked of the match, not here,
     # where a long run that is none would be tried anew from each of its characters
     r"|\n[ \t]*\r?\n\s*"
     r"|\n(?=[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t])"
 )
-_ABBREVIATION = re.compile(
+_ABBREVIATION = lazy_regex(
     r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Rev|Gen|Col|Capt|Lt|No|Vol|Fig|Eq|vs|etc|al|cf|ca|e\.g|i\.e)\.$"
 )
-_LINE_END = re.compile(r"\r\n|\r|\n")
-_CLAUSE_END = re.compile(r"[，；：、—]+|[,;:](?=\s)")
+_LINE_END = lazy_regex(r"\r\n|\r|\n")
+_CLAUSE_END = lazy_regex(r"[，；：、—]+|[,;:](?=\s)")
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f\u20e3")
 _MAX_CLUSTER = 32
 _TOKENS_IN_A_WINDOW = 4

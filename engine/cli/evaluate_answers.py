@@ -31,6 +31,9 @@ def make(
     out: Annotated[Path, typer.Option(help="The .jsonl file to write.")],
     size: Annotated[int, typer.Option(help="How many questions.", min=1, max=2_000)] = 80,
     seed: Annotated[int, typer.Option(help="Another seed draws other questions.")] = 20240601,
+    reworded: Annotated[
+        bool, typer.Option("--reword", help="Have the model reword them, and answer back.")
+    ] = False,
     library: LibraryOption = Path("library"),
     profile: ProfileOption = None,
 ) -> None:
@@ -39,8 +42,8 @@ def make(
     from ..evaluation.questions.make import make_gold
     from .rendering import progress_bars
 
-    with opened(library, profile, asks_models=False) as engine, progress_bars() as progress:
-        made = make_gold(engine, size=size, seed=seed, progress=progress)
+    with opened(library, profile, asks_models=reworded) as engine, progress_bars() as progress:
+        made = make_gold(engine, size=size, seed=seed, reworded=reworded, progress=progress)
     write_gold(out, made.questions)
     with_spans = sum(bool(one.query.gold_spans) for one in made.questions)
     typer.echo(
@@ -185,7 +188,7 @@ def _show_comparison(comparison: Mapping[str, Any]) -> None:
         typer.echo(f"{one['measure']:28}{one['difference']:+8.3f}{interval:>18}{note}")
     first = next(iter(comparison["differences"]), None)
     for one in comparison["differences"]:
-        first = one if one["measure"] == "right" else first
+        first = one if one["measure"] == "answer score" else first
     if first is not None:
         typer.echo(
             f"with {first['n']} questions a difference of ±{first['detectable']:.3f} of "

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import EngineError
+from ..shipped import copy_sample_corpus
 from . import graph, server
 from .chat import HistoryOption, chat, read_turns, turn_of, write_turns
 from .evaluate import eval_app
@@ -138,6 +139,8 @@ def add(
     json_output: JsonOption = False,
 ) -> None:
     """Add documents; unchanged ones cost nothing."""
+    if copy_sample_corpus(sources):
+        typer.echo("data/corpus is the sample corpus, copied here", err=True)
     metadata = metadata_of(tag, meta)
     if estimate:
         from .rendering import show_estimate

@@ -1,4 +1,4 @@
-"""Commands for the memory of users: list, show, search, forget and export."""
+"""Commands for the memory of users: list, show, name, search, forget and export."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ def list_memory(
 
     with opened(library, profile, asks_models=False) as engine:
         sessions, facts = engine.memory.sessions(user), engine.memory.facts(user)
-        summaries = engine.memory.summaries(user)
+        summaries, named = engine.memory.summaries(user), engine.memory.conversations(user)
     if json_output:
-        print_json({"sessions": sessions, "summaries": summaries, "facts": facts})
+        told = {"sessions": sessions, "conversations": named}
+        print_json({**told, "summaries": summaries, "facts": facts})
         return
-    for name in sessions:
-        told = next((one.summary for one in summaries if one.session == name), "")
-        print_line(f"session {name}", f": {told}" if told else "")
+    for each in named:
+        summary = next((one.summary for one in summaries if one.session == each.session), each.name)
+        print_line(f"session {each.session}", f": {summary}" if summary else "")
     for fact in facts:
         text = f"{fact.id}  {fact.kind:10}  {fact.valid_from}  {fact.text}"
         print_line(text if fact.superseded_by is None else f"({text})")
@@ -66,6 +67,19 @@ def show(
             print_line(f"{message.role.capitalize()} ({message.at[:16]}): {message.text}")
     if not (found.documents or found.open):
         print_line(f"nothing is remembered of a session {session!r}")
+
+
+@memory_app.command()
+def name(
+    session: Annotated[str, typer.Argument(help="The conversation.")],
+    title: Annotated[list[str], typer.Argument(help="Its name.")],
+    user: UserOption,
+    library: LibraryOption = DEFAULT_LIBRARY,
+    profile: ProfileOption = None,
+) -> None:
+    """Name a session."""
+    with opened(library, profile, asks_models=False) as engine:
+        engine.memory.name_session(user, session, " ".join(title))
 
 
 @memory_app.command()

@@ -121,6 +121,7 @@ STAGES = {
     "judge names": "Judging names",
     "summarise": "Summarising descriptions",
     "ask": "Asking questions",
+    "reword": "Rewording",
 }
 _DERIVED = frozenset({"resolve", "link", "cluster", "report"})
 EXCERPT_CHARACTERS = 300

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import EngineError, SourceError
-from ..shipped import shipped
+from ..shipped import SAMPLE_CORPUS, shipped
 from .session import (
     DEFAULT_LIBRARY,
     JsonOption,
@@ -254,7 +254,7 @@ DEMO_QUESTIONS = (
 
 def sample_corpus() -> Path:
     """Return the sample corpus: the repository's, else the one that comes with the package."""
-    return shipped("data/corpus")
+    return shipped(SAMPLE_CORPUS)
 
 
 def demo(

@@ -40,7 +40,7 @@ ModeOption = Annotated[
     str,
     typer.Option(
         metavar="<mode>",
-        help="auto, local (passages), global (the whole), or both.",
+        help="auto, local (passages), global (the whole), both, or agent (in rounds).",
         callback=mode_of,
     ),
 ]

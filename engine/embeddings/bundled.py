@@ -20,7 +20,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
-from llama_index.core.bridge.pydantic import PrivateAttr
 from numpy.typing import NDArray
 
 from ..errors import ModelUnavailable
@@ -110,8 +109,6 @@ class BundledEmbedding(LocalEmbedding):
     (`tokenizer.split_windows`). Questions want the model's prefix (`wrappers.with_prefixes`).
     """
 
-    _encoder: OnnxEncoder = PrivateAttr()
-
     def __init__(
         self,
         *,
@@ -121,11 +118,6 @@ class BundledEmbedding(LocalEmbedding):
     ) -> None:
         super().__init__(model_name=MODEL_NAME, embed_batch_size=embed_batch_size)
         self._encoder = OnnxEncoder(threads=threads, environment=environment)
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name under which LlamaIndex serialises it."""
-        return "BundledEmbedding"
 
     @property
     def dimension(self) -> int:

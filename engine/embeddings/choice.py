@@ -12,8 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-
-from llama_index.core.base.embeddings.base import BaseEmbedding
+from typing import TYPE_CHECKING
 
 from ..errors import ModelError
 from ..llm.response import identity_of
@@ -21,6 +20,9 @@ from .bundled import BundledEmbedding
 from .model_files import EMBEDDING, FETCH_COMMAND, MULTILINGUAL, ModelSource, model_fault
 from .multilingual import MultilingualEmbedding
 from .wrappers import EmbeddingUnavailable, GuardedEmbedding, unwrap_embedding
+
+if TYPE_CHECKING:
+    from .embedding_model import EmbeddingModel
 
 _PROBE = "loregraph"
 
@@ -33,17 +35,17 @@ class ChosenEmbedding:
     the library held when it was made (see `check_same_model`).
     """
 
-    model: BaseEmbedding
+    model: EmbeddingModel
     identity: str
     notes: tuple[str, ...] = ()
     held: frozenset[str] = frozenset()
 
 
 def choose_embedding(
-    chain: Sequence[BaseEmbedding],
+    chain: Sequence[EmbeddingModel],
     *,
     held: Collection[str],
-    reason_against: Callable[[BaseEmbedding], str | None] | None = None,
+    reason_against: Callable[[EmbeddingModel], str | None] | None = None,
 ) -> ChosenEmbedding:
     """Choose the embedding model of a library, once.
 
@@ -98,7 +100,7 @@ def _took(name: str, reasons: Sequence[str]) -> str:
     )
 
 
-def probe_error(model: BaseEmbedding) -> str | None:
+def probe_error(model: EmbeddingModel) -> str | None:
     """Why a model cannot embed one word, or None where it can: it costs one call."""
     try:
         model.get_text_embedding(_PROBE)
@@ -107,7 +109,7 @@ def probe_error(model: BaseEmbedding) -> str | None:
     return None
 
 
-def skip_probe(_model: BaseEmbedding) -> None:
+def skip_probe(_model: EmbeddingModel) -> None:
     """No reason against a model, since nothing is going to be embedded."""
 
 
@@ -119,7 +121,7 @@ class EmbeddingChoice:
     a line each, what a reader of a report should know.
     """
 
-    models: tuple[BaseEmbedding, ...] = ()
+    models: tuple[EmbeddingModel, ...] = ()
     first: ChosenEmbedding | None = None
     notes: tuple[str, ...] = ()
 
@@ -133,12 +135,12 @@ NO_EMBEDDING = EmbeddingChoice()
 
 
 def choose_models(
-    chain: Sequence[BaseEmbedding],
+    chain: Sequence[EmbeddingModel],
     *,
     held: Collection[str],
     multilingual: bool,
     holds_english: Callable[[], bool] | None = None,
-    reason_against: Callable[[BaseEmbedding], str | None] | None = None,
+    reason_against: Callable[[EmbeddingModel], str | None] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> EmbeddingChoice:
     """Choose the models of a library, once.
@@ -187,7 +189,7 @@ def choose_models(
     return replace(choice, notes=tuple(notes))
 
 
-def _is_bundled(model: BaseEmbedding) -> bool:
+def _is_bundled(model: EmbeddingModel) -> bool:
     return isinstance(unwrap_embedding(model), BundledEmbedding)
 
 
@@ -218,7 +220,7 @@ def check_same_model(choice: EmbeddingChoice, *, held_now: Collection[str]) -> N
         )
 
 
-def _guarded(model: BaseEmbedding, *, holds_vectors: bool = True) -> GuardedEmbedding:
+def _guarded(model: EmbeddingModel, *, holds_vectors: bool = True) -> GuardedEmbedding:
     if isinstance(model, GuardedEmbedding):
         return model
     return GuardedEmbedding(model, holds_vectors=holds_vectors)
@@ -231,7 +233,7 @@ _ENGLISH_ONLY = re.compile(
 )
 
 
-def reads_english_only(model: BaseEmbedding) -> bool:
+def reads_english_only(model: EmbeddingModel) -> bool:
     """Check whether a model learned English alone; False where that is not known."""
     inner = unwrap_embedding(model)
     return isinstance(inner, BundledEmbedding) or is_english_only(inner.model_name)
@@ -246,7 +248,7 @@ def is_english_only(model_name: str) -> bool:
 _FLOORS = ((re.compile(r"bge-(?:small|base|large)(?:-en)?-v1"), 0.35), (re.compile(r"e5-"), 0.7))
 
 
-def cosine_floor(model: BaseEmbedding) -> float:
+def cosine_floor(model: EmbeddingModel) -> float:
     """Return the cosine of two texts that have nothing to do with each other, by the model's name.
 
     Models trained with a low temperature (bge, e5) crowd their vectors into a cone; others are

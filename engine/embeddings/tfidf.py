@@ -8,16 +8,15 @@ which fall together cancel on average.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import PrivateAttr
 from numpy.typing import NDArray
+
+from .embedding_model import BatchedEmbedding
 
 VERSION = 1
 """Part of the identity: raise it whenever the same text would give another vector."""
@@ -31,7 +30,7 @@ Tokens = Callable[[str], list[str]]
 Idf = Callable[[], Callable[[str], float]]
 
 
-class TfidfEmbedding(BaseEmbedding):
+class TfidfEmbedding(BatchedEmbedding):
     """Unit vectors of `dimension` (zero for a text without tokens).
 
     Args:
@@ -41,10 +40,6 @@ class TfidfEmbedding(BaseEmbedding):
             tokens of a question alike.
         dimension: how many places there are.
     """
-
-    _tokens: Tokens = PrivateAttr()
-    _idf: Idf | None = PrivateAttr()
-    _dimension: int = PrivateAttr()
 
     def __init__(
         self,
@@ -59,11 +54,6 @@ class TfidfEmbedding(BaseEmbedding):
         self._tokens = tokens
         self._idf = idf
         self._dimension = dimension
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name under which LlamaIndex serialises it."""
-        return "TfidfEmbedding"
 
     @property
     def identity(self) -> str:
@@ -86,15 +76,8 @@ class TfidfEmbedding(BaseEmbedding):
         ).tolist()
         return vector
 
-    def _get_text_embedding(self, text: str) -> list[float]:
-        vector: list[float] = hashed_vector(self._tokens(text), size=self._dimension).tolist()
-        return vector
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await asyncio.to_thread(self._get_query_embedding, query)
-
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, text)
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return [hashed_vector(self._tokens(text), size=self._dimension).tolist() for text in texts]
 
 
 def hashed_vector(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from graph.text.patterns import lazy_regex
 
 from ..errors import ModelUnavailable
 from .model_files import EMBEDDING, model_file
@@ -26,12 +27,12 @@ TokenCount = Callable[[str], int]
 
 _LOGGER = logging.getLogger("loregraph.models")
 
-_SENTENCE_END = re.compile(
+_SENTENCE_END = lazy_regex(
     r"(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bDr)(?<!\bSt)(?<!\bNo)(?<!\b[A-Z])[.!?]+[\"'”’)\]]*\s+"
     r"|[。！？；…]+[」』”’）》]*\s*|\n\s*\n\s*"
 )
-_CLAUSE_END = re.compile(r"[,;:]\s+|[，、：]\s*|\n\s*")
-_WORD_END = re.compile(r"\s+")
+_CLAUSE_END = lazy_regex(r"[,;:]\s+|[，、：]\s*|\n\s*")
+_WORD_END = lazy_regex(r"\s+")
 
 
 class _Counter(Protocol):
@@ -141,9 +142,9 @@ _UNKNOWN_PIECE_CHARACTERS = 4
 _UNREADABLE_SHARE = 0.2
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf"
 _CJK = f"{_IDEOGRAPHS}\u2e80-\u33ff\uac00-\ud7af\uff00-\uffef"
-_WORD_BREAK = re.compile(f"[\\s!-/:-@\\[-`{{-~，。！？；：、{_IDEOGRAPHS}]")
+_WORD_BREAK = lazy_regex(f"[\\s!-/:-@\\[-`{{-~，。！？；：、{_IDEOGRAPHS}]")
 """Word boundaries of the word-piece tokeniser; a cut there changes no token."""
-_SIMPLE_PIECE = re.compile(f"[{_CJK}]|[^\\W_{_CJK}]{{1,4}}|_|[^\\w\\s]")
+_SIMPLE_PIECE = lazy_regex(f"[{_CJK}]|[^\\W_{_CJK}]{{1,4}}|_|[^\\w\\s]")
 
 _Piece = tuple[int, int, bool]
 """Start, end, and whether the vocabulary knows it."""

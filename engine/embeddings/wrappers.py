@@ -7,24 +7,22 @@ Representation Learning" (NeurIPS 2022), for models trained for it.
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 import threading
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.bridge.pydantic import PrivateAttr
 from numpy.typing import NDArray
 
 from ..errors import ModelOutputError, ModelUnavailable, SettingsError
 from ..llm.response import identity_of
 from ..llm.retry import translate_errors
+from .embedding_model import BatchedEmbedding, EmbeddingModel
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -33,57 +31,28 @@ _STAND_IN = "."
 """Sent for a text of nothing but white space: most servers refuse an empty string."""
 
 
-class LocalEmbedding(BaseEmbedding, ABC):
+class LocalEmbedding(BatchedEmbedding):
     """A model in this process that embeds questions and passages alike; subclasses give `embed`."""
 
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return unit vectors, float32, (len(texts), dimension), in input order."""
 
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embedding(query)
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
-
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         vectors: list[list[float]] = self.embed(texts).tolist()
         return vectors
 
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, query)
 
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, text)
-
-    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return await asyncio.to_thread(self._get_text_embeddings, texts)
-
-
-class RemoteEmbedding(BaseEmbedding):
+class RemoteEmbedding(BatchedEmbedding):
     """Vectors as the server gives them: their length and norm are the model's affair.
 
     Raises `ModelUnavailable` or `ModelOutputError` from every call that embeds.
     """
 
-    _client: OpenAI = PrivateAttr()
-    _where: str = PrivateAttr()
-
     def __init__(self, client: OpenAI, *, base_url: str, model_name: str, batch_size: int) -> None:
         super().__init__(model_name=model_name, embed_batch_size=batch_size)
         self._client = client
         self._where = f"embedding model {model_name!r} at {base_url}"
-
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name under which LlamaIndex serialises it."""
-        return "RemoteEmbedding"
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self._get_text_embeddings([query])[0]
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
 
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         if not texts:
@@ -104,35 +73,19 @@ class RemoteEmbedding(BaseEmbedding):
             )
         return vectors
 
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, query)
 
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, text)
-
-    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return await asyncio.to_thread(self._get_text_embeddings, texts)
-
-
-class WrappedEmbedding(BaseEmbedding):
+class WrappedEmbedding(BatchedEmbedding):
     """Embeds with `inner`; a subclass says what it does to texts before and to vectors after.
 
     Errors are the inner model's.
     """
 
-    _inner: BaseEmbedding = PrivateAttr()
-
-    def __init__(self, inner: BaseEmbedding) -> None:
+    def __init__(self, inner: EmbeddingModel) -> None:
         super().__init__(model_name=inner.model_name, embed_batch_size=inner.embed_batch_size)
         self._inner = inner
 
-    @classmethod
-    def class_name(cls) -> str:
-        """Return the name under which LlamaIndex serialises it."""
-        return cls.__name__
-
     @property
-    def inner(self) -> BaseEmbedding:
+    def inner(self) -> EmbeddingModel:
         """The model that does the work."""
         return self._inner
 
@@ -171,24 +124,12 @@ class WrappedEmbedding(BaseEmbedding):
     def _get_query_embedding(self, query: str) -> list[float]:
         return self._vector(self._inner.get_query_embedding(self._question(query)))
 
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._get_text_embeddings([text])[0]
-
     def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         made = self._inner.get_text_embedding_batch([self._passage(text) for text in texts])
         return [self._vector(list(vector)) for vector in made]
 
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return await asyncio.to_thread(self._get_query_embedding, query)
 
-    async def _aget_text_embedding(self, text: str) -> list[float]:
-        return await asyncio.to_thread(self._get_text_embedding, text)
-
-    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        return await asyncio.to_thread(self._get_text_embeddings, texts)
-
-
-def unwrap_embedding(model: BaseEmbedding) -> BaseEmbedding:
+def unwrap_embedding(model: EmbeddingModel) -> EmbeddingModel:
     """Return the innermost embedding model."""
     while isinstance(model, WrappedEmbedding):
         model = model.inner
@@ -251,9 +192,7 @@ class PrefixedEmbedding(WrappedEmbedding):
     prefix of questions leaves every one of them as it was.
     """
 
-    _prefixes: Prefixes = PrivateAttr()
-
-    def __init__(self, inner: BaseEmbedding, *, prefixes: Prefixes) -> None:
+    def __init__(self, inner: EmbeddingModel, *, prefixes: Prefixes) -> None:
         super().__init__(inner)
         self._prefixes = prefixes
 
@@ -271,8 +210,8 @@ class PrefixedEmbedding(WrappedEmbedding):
 
 
 def with_prefixes(
-    model: BaseEmbedding, *, question: str | None = None, passage: str | None = None
-) -> BaseEmbedding:
+    model: EmbeddingModel, *, question: str | None = None, passage: str | None = None
+) -> EmbeddingModel:
     """Wrap the model with these prefixes; None means those of its name.
 
     The model itself where there is nothing to put before.
@@ -310,10 +249,7 @@ class TruncatedEmbedding(WrappedEmbedding):
     Raises `ModelOutputError` where the model's own vectors are shorter than that.
     """
 
-    _dimensions: int = PrivateAttr()
-    _centred: bool = PrivateAttr()
-
-    def __init__(self, inner: BaseEmbedding, *, dimensions: int, centred: bool = False) -> None:
+    def __init__(self, inner: EmbeddingModel, *, dimensions: int, centred: bool = False) -> None:
         super().__init__(inner)
         self._dimensions = dimensions
         self._centred = centred
@@ -350,8 +286,8 @@ def smallest_size(model_name: str) -> int | None:
 
 
 def truncate_embedding(
-    model: BaseEmbedding, *, dimensions: int, force: bool = False
-) -> BaseEmbedding:
+    model: EmbeddingModel, *, dimensions: int, force: bool = False
+) -> EmbeddingModel:
     """Wrap an embedding model so that its vectors have `dimensions` (Matryoshka).
 
     Args:
@@ -394,16 +330,9 @@ class GuardedEmbedding(WrappedEmbedding):
     has embedded: then another one can still be chosen, which the error says.
     """
 
-    _holds_vectors: bool = PrivateAttr()
-    _rest_seconds: float = PrivateAttr()
-    _clock: Clock = PrivateAttr()
-    _lock: threading.Lock = PrivateAttr()
-    _rests_until: float = PrivateAttr()
-    _reason: str = PrivateAttr()
-
     def __init__(
         self,
-        inner: BaseEmbedding,
+        inner: EmbeddingModel,
         *,
         holds_vectors: bool = True,
         rest_seconds: float = REST_SECONDS,

@@ -23,7 +23,7 @@ from ..errors import EngineError, SettingsError, SourceError
 from ..storage.tokenization import tokens
 from ..types import Answer, Citation, Passage
 from .datasets import GoldSpan, resolve_gold_ids
-from .gold import GoldQuestion
+from .gold import TWO_FACTS, GoldQuestion
 from .judges import (
     Calibration,
     ClaimJudge,
@@ -35,6 +35,7 @@ from .judges import (
 )
 from .measures import (
     completeness,
+    context_density,
     context_precision,
     correctness,
     covers,
@@ -72,14 +73,14 @@ STAGES = (
 )
 """Stages at which gold can be lost, in order; `failed` is an error."""
 DECIDING = (
-    "right",
-    "context recall",
+    "answer score",
     "nDCG@10",
+    "context recall",
+    "context density",
     "faithfulness",
-    "faithfulness (model)",
     "citation precision",
 )
-"""Measures on which a comparison decides; Holm's correction is over these."""
+"""Measures on which a comparison decides, one a stage; Holm's correction is over these."""
 PRECISION = 6
 _VERSION = 1
 
@@ -220,7 +221,7 @@ class _Evaluation:
         short = answer.short.text if answer.short else ""
         measures = self._measures(question, answer, found, short, failed=bool(error))
         verdicts, unusable = self._judged(question, answer, measures, twice=twice)
-        right = _is_right(measures)
+        right = _is_right(question, measures)
         stage = "" if right is None else self._stage(question, answer, found, right, error)
         return {
             "id": question.id, "text": question.text, "kind": question.kind,
@@ -264,6 +265,7 @@ class _Evaluation:
             packed = [_gold_in(one, gold) for one in answer.passages]
             measures["context recall"] = len(frozenset().union(*packed)) / len(gold)
             measures["context precision"] = context_precision([bool(one) for one in packed])
+            measures["context density"] = context_density(answer.passages, gold)
             cited = [_gold_in(one, gold) for one in answer.citations]
             measures["gold cited"] = len(frozenset().union(*cited)) / len(gold)
         if question.points:
@@ -432,12 +434,15 @@ def _content(text: str) -> list[str]:
     return tokens(strip_question_words(text))
 
 
-def _is_right(measures: Mapping[str, float]) -> bool | None:
-    """Return whether the answer is right; None where nothing says what a right one holds."""
-    for name in ("correctness", "completeness"):
-        if name in measures:
-            return measures[name] >= CORRECT
-    return None
+def _is_right(question: GoldQuestion, measures: Mapping[str, float]) -> bool | None:
+    """Return whether the answer is right; None where nothing says what a right one holds.
+
+    Of a question for two facts both must be given, of an overview or a list half of the points.
+    """
+    if "correctness" in measures:
+        return measures["correctness"] >= CORRECT
+    least = 1.0 if question.kind == TWO_FACTS else CORRECT
+    return measures["completeness"] >= least if "completeness" in measures else None
 
 
 def _sources(answer: Answer) -> list[Passage]:
@@ -560,17 +565,6 @@ def compare_reports(report: AnswerReport, against: Mapping[str, Any]) -> Row:
         raise SourceError(
             f"no question in common with {against.get('label', '')!r}; compare reports of one set"
         )
-    values: dict[str, tuple[list[float], list[float]]] = {}
-    for row, old in pairs:
-        shared = [name for name in row["measures"] if name in old["measures"]]
-        for name in shared:
-            now, then = values.setdefault(name, ([], []))
-            now.append(row["measures"][name])
-            then.append(old["measures"][name])
-        if row["right"] is not None and old["right"] is not None:
-            now, then = values.setdefault("right", ([], []))
-            now.append(float(row["right"]))
-            then.append(float(old["right"]))
     differences = [
         {
             "measure": one.measure, "n": one.n, "difference": _rounded(one.interval.mean),
@@ -579,7 +573,7 @@ def compare_reports(report: AnswerReport, against: Mapping[str, Any]) -> Row:
             "p_holm": None if one.p_holm is None else _rounded(one.p_holm),
             "detectable": _rounded(one.detectable), "clear": one.is_clear,
         }
-        for one in compare_measures(values, family=DECIDING)
+        for one in compare_measures(paired_values(pairs), family=DECIDING)
     ]  # fmt: skip
     changed = [
         {"id": row["id"], "before": bool(old["right"]), "after": bool(row["right"])}
@@ -597,5 +591,24 @@ def compare_reports(report: AnswerReport, against: Mapping[str, Any]) -> Row:
     }
 
 
+def paired_values(
+    pairs: Iterable[tuple[Row, Row]],
+) -> dict[str, tuple[list[float], list[float]]]:
+    """Return the values of each measure in both rows of a question, of what both have."""
+    values: dict[str, tuple[list[float], list[float]]] = {}
+    for row, old in pairs:
+        one, other = dict(row["measures"]), dict(old["measures"])
+        if None not in (row["right"], old["right"]):
+            for measures, each in ((one, row), (other, old)):
+                measures |= {"answer score": _score(measures), "right": float(each["right"])}
+        for name in one:
+            if name in other:
+                now, then = values.setdefault(name, ([], []))
+                now.append(one[name])
+                then.append(other[name])
+    return values
+
+
 def _score(measures: Mapping[str, float]) -> float:
+    """Return the answer score: correctness, or completeness where there are only points."""
     return measures.get("correctness", measures.get("completeness", 0.0))

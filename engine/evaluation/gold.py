@@ -18,6 +18,8 @@ from ..prompts import Language, language_of
 from .datasets import EvaluationQuery, GoldSpan, json_rows, parse_query, refuse_repeats
 
 UNANSWERABLE = "unanswerable"
+TWO_FACTS = "two facts"
+"""Kind of a question for two facts: both points make a right answer."""
 OVERVIEWS = ("overview", "collection")
 """Kinds that are judged by the share of their points, not by a value."""
 

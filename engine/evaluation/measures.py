@@ -129,6 +129,18 @@ def covers(place: Passage | Citation, span: GoldSpan) -> bool:
     return shared > 0 and shared >= COVERED * min(span.end - span.start, place.end - place.start)
 
 
+def context_density(passages: Sequence[Passage], spans: Sequence[GoldSpan]) -> float:
+    """Return the share of the packed characters that lie in gold spans, 0 without any."""
+    packed = sum(one.end - one.start for one in passages)
+    held = sum(
+        max(0, min(one.end, span.end) - max(one.start, span.start))
+        for one in passages
+        for span in spans
+        if one.document_id == span.document_id
+    )
+    return min(1.0, held / packed) if packed else 0.0
+
+
 def context_precision(relevant: Sequence[bool]) -> float:
     """Return the mean precision at each relevant position (RAGAS's context precision)."""
     found, total = 0, 0.0

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.base.llms.types import ChatResponse
     from llama_index.core.llms import LLM
+
+    from ..embeddings.embedding_model import EmbeddingModel
 
 _DECISIVE = (
     "temperature",
@@ -35,7 +36,7 @@ _DECISIVE = (
 _NO_MATTER = frozenset({"stream_options", "max_tokens", "num_predict", "extra_headers", "timeout"})
 
 
-def identity_of(model: BaseEmbedding | LLM) -> str:
+def identity_of(model: EmbeddingModel | LLM) -> str:
     """Return a model identity; different identities must never share vectors or answers.
 
     The model's own `identity` where it has one, else its class and the model's name.

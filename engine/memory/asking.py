@@ -6,9 +6,9 @@ from memory only where they abstain. The two never mix in one answer.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 from ..events import (
     AnswerEvent,
@@ -23,22 +23,28 @@ from ..events import (
     compose_listeners,
 )
 from ..prompts import ABSTENTION, language_of
+from ..storage.tokenization import tokens
 from ..types import Answer, Passage, TraceStep, Turn
 from .facts import without_statements
 from .records import Memory
 from .service import MemoryService, Recollection, is_about_user
 
 
-class Recalled(Protocol):
-    """Search of a user's memory."""
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Memory of the user who asks, for the agent: preferences, and a search."""
+
+    service: MemoryService
+    memory: Memory
+    preferences: tuple[str, ...]
 
     def __call__(self, query: str) -> Sequence[Passage]:
         """Return the passages nearest to a query."""
-        ...
+        return self.service.recollect(self.memory, query).passages
 
 
 AskDocuments = Callable[[str, tuple[Turn, ...], Listener, Recalled], Answer]
-"""Answers from documents: question, turns before, listener, and a search of memory."""
+"""Answers from documents: question, turns before, listener, and the user's memory."""
 
 
 def ask_with_memory(
@@ -48,6 +54,7 @@ def ask_with_memory(
     *,
     turns: tuple[Turn, ...],
     ask: AskDocuments,
+    known: Callable[[], Callable[[str], int]],
     writes: bool,
     on_event: Listener,
 ) -> Answer:
@@ -59,20 +66,18 @@ def ask_with_memory(
         question: what is asked.
         turns: a history given by the caller; without one working memory's is used.
         ask: answers from documents.
+        known: gives how many passages of documents hold a token; called at most once.
         writes: whether a model writes answers; it is then shown what was recalled.
         on_event: hears all events, the final answer last.
     """
     found = service.recollect(memory, question)
     asked = without_statements(question)
     answer = _noted(question) if not asked else None
-    if answer is None and is_about_user(asked):
+    if answer is None and (is_about_user(asked) or names_memory(asked, found.passages, known)):
         answer = service.answer(memory, question, found)
     if answer is None:
-
-        def recalled(query: str) -> Sequence[Passage]:
-            return service.recollect(memory, query).passages
-
         before = (*_shown(found, writes=writes), *(turns or found.turns))
+        recalled = Recalled(service, memory, found.preferences)
         answer = ask(asked, before, _without_ending(on_event), recalled)
         answer = replace(answer, question=question)
         if answer.abstained:
@@ -100,6 +105,24 @@ def ask_with_memory(
     return answer
 
 
+def names_memory(
+    question: str, passages: Sequence[Passage], known: Callable[[], Callable[[str], int]]
+) -> bool:
+    """Check whether a question names somebody or something that only the user spoke of.
+
+    That is a name which no document holds, but a recalled passage does ("How old is Biscuit?").
+    """
+    if not passages or not (
+        names := [token for each in _NAME.findall(question) for token in tokens(each)]
+    ):
+        return False
+    said = {token for passage in passages for token in tokens(passage.text)}
+    frequency = known()
+    return any(token in said and not frequency(token) for token in names)
+
+
+_NAME = re.compile(r"(?<=\s)[^\W\d_a-z][^\W\d_]+")
+"""Capitalised word that does not begin the question."""
 _NOTED = {"en": "I will remember that.", "zh": "我记住了。"}
 
 
@@ -114,9 +137,9 @@ def _is_recalled(answer: Answer) -> bool:
 
 def _shown(found: Recollection, *, writes: bool) -> tuple[Turn, ...]:
     """Return what a model is shown of memory, as a turn before all others."""
-    if not writes or not found.passages:
+    if not writes or not (found.passages or found.preferences):
         return ()
-    lines = "\n".join(passage.text for passage in found.passages)
+    lines = "\n".join((*found.preferences, *(passage.text for passage in found.passages)))
     return (Turn(f"<recalled>\n{lines}\n</recalled>"),)
 
 

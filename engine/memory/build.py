@@ -22,15 +22,18 @@ from ..config import (
     TelemetrySettings,
     VectorSettings,
 )
+from ..llm.client import LLMClient
+from .compression import compress_by_model
 from .long_term import ConversationLibrary, LongTermMemory
+from .records import FOLDER
 from .service import MemoryService
 from .store import SessionStore, library_store, server_store
 from .topics import TopicBuckets
 from .working import ProcessMemory, RedisMemory, WorkingMemory
 
-FOLDER = "memory"
-"""Folder of memory in a library's."""
 CHUNK_TOKENS = 64
+_DENSE_WEIGHT = 1.5
+"""Weight of vectors beside BM25: people repeat themselves in other words."""
 _STORE_SECONDS = 5.0
 
 
@@ -40,6 +43,7 @@ def build_memory(
     *,
     open_library: Callable[[Path], ConversationLibrary],
     count: Callable[[str], int],
+    client: LLMClient | None = None,
 ) -> MemoryService:
     """Build the memory of a library; no server is asked yet.
 
@@ -55,6 +59,7 @@ def build_memory(
         long_term=LongTermMemory(folder, open_library),
         topics=TopicBuckets.load(settings.topics),
         count=count,
+        compress=compress_by_model(client) if client is not None else None,
         backend_errors=(SQLAlchemyError,),
     )
 
@@ -70,7 +75,12 @@ def conversation_settings(settings: Settings) -> Settings:
             "vectors": VectorSettings(),
             "llm": LlmSettings(),
             "graph": GraphSettings(spacy_model=settings.graph.spacy_model, reports="extractive"),
-            "retrieve": RetrieveSettings(dictionary=settings.retrieve.dictionary),
+            "retrieve": RetrieveSettings(
+                dictionary=settings.retrieve.dictionary,
+                walk=False,
+                fusion="weighted_score",
+                dense_weight=_DENSE_WEIGHT,
+            ),
             "rerank": RerankSettings(),
             "check": CheckSettings(),
             "cache": CacheSettings(answers="none"),

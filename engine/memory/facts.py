@@ -15,9 +15,10 @@ from graph.text.cjk import HAN_CHARACTER
 
 from ..storage.graph_api import sentence_spans
 from .records import Fact, FactKind
-from .transcript import parse, session_of
+from .transcript import Line, parse, session_of
 
 _MAX_CHARACTERS = 300
+FACT_KINDS: tuple[FactKind, ...] = ("preference", "knowledge", "feedback", "event")
 _LEAD = re.compile(
     r"(?:(?:and|but|so|well|also|oh|yes|yeah|no|ok|okay|hi|hello|hey|hmm|actually|btw|by the way"
     r"|just so you know|fyi|please note(?: that)?|remember(?: that)?|note(?: that)?|sorry"
@@ -133,19 +134,26 @@ def find_facts(document_id: str, text: str) -> list[Fact]:
             if read is None:
                 continue
             kind, slot = read
-            fact = Fact(
-                id=_id(document_id, said),
-                kind=kind,
-                text=said,
-                session=session_of(document_id),
-                document_id=document_id,
-                start=start,
-                end=end,
-                valid_from=line.at[:10],
-                slot=slot,
-            )
+            fact = quoted_fact(document_id, line, start, said, kind, slot=slot)
             found.setdefault(normalised(said), fact)
     return list(found.values())
+
+
+def quoted_fact(
+    document_id: str, line: Line, start: int, text: str, kind: FactKind, *, slot: str = ""
+) -> Fact:
+    """Return the fact that a text at `start` of a document states, in a turn of the user."""
+    return Fact(
+        id=_id(document_id, text),
+        kind=kind,
+        text=text,
+        session=session_of(document_id),
+        document_id=document_id,
+        start=start,
+        end=start + len(text),
+        valid_from=line.at[:10],
+        slot=slot,
+    )
 
 
 def classify(sentence: str) -> tuple[FactKind, str] | None:

@@ -1,4 +1,4 @@
-"""Layered memory as LlamaIndex's `BaseMemory`, for its agents and chat engines."""
+"""Layered memory as LlamaIndex's `BaseMemory` and as a block of its `Memory`, for its agents."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.memory import BaseMemoryBlock
 from llama_index.core.memory.types import BaseMemory
 
+from ..concurrency import run_in_thread
 from .records import Memory
 from .service import MemoryService
 
@@ -43,13 +45,9 @@ class LoregraphMemory(BaseMemory):
 
     def get(self, input: str | None = None, **_others: Any) -> list[ChatMessage]:  # noqa: A002
         """Return what is recalled for an input, then the messages of the window."""
-        found = self._service.recollect(self._memory, input) if input and input.strip() else None
-        window = self.get_all()
-        if found is None or not found.passages:
-            return window
-        said = "\n\n".join(passage.text for passage in found.passages)
-        text = f"{_RECALLED}\n<recalled>\n{said}\n</recalled>"
-        return [ChatMessage(role=MessageRole.SYSTEM, content=text), *window]
+        text = _recalled(self._service, self._memory, input or "")
+        told = [ChatMessage(role=MessageRole.SYSTEM, content=text)] if text else []
+        return [*told, *self.get_all()]
 
     def get_all(self) -> list[ChatMessage]:
         """Return the messages of the window, oldest first."""
@@ -64,8 +62,7 @@ class LoregraphMemory(BaseMemory):
 
     def put_messages(self, messages: list[ChatMessage]) -> None:
         """Store messages in order; others than the user's and the assistant's are dropped."""
-        said = [(message.role.value, message.content or "") for message in messages]
-        self._service.remember(self._memory.user, said, session=self._memory.session)
+        _remember(self._service, self._memory, messages)
 
     def set(self, messages: list[ChatMessage]) -> None:
         """Store the messages that are not in the window yet."""
@@ -75,3 +72,45 @@ class LoregraphMemory(BaseMemory):
     def reset(self) -> None:
         """Close the session: its messages are compressed, and the window is empty."""
         self._service.close_session(self._memory.user, self._memory.session)
+
+
+class LoregraphMemoryBlock(BaseMemoryBlock[str]):
+    """Block of LlamaIndex's `Memory`; `KnowledgeEngine.as_memory_block` makes one.
+
+    It gives the user's preferences and what is recalled for the last message, and stores the
+    messages that leave the window. System prompts, tool output and recalled text are not stored.
+    """
+
+    name: str = "loregraph"
+    description: str | None = "What the user said in earlier conversations."
+    priority: int = 1
+
+    _service: MemoryService = PrivateAttr()
+    _memory: Memory = PrivateAttr()
+
+    def __init__(self, service: MemoryService, memory: Memory, **others: Any) -> None:
+        super().__init__(**others)
+        self._service = service
+        self._memory = memory
+
+    async def _aget(self, messages: list[ChatMessage] | None = None, **_others: Any) -> str:
+        asked = [each.content or "" for each in messages or () if each.role is MessageRole.USER]
+        last = asked[-1] if asked else ""
+        return await run_in_thread(lambda: _recalled(self._service, self._memory, last))
+
+    async def _aput(self, messages: list[ChatMessage]) -> None:
+        await run_in_thread(lambda: _remember(self._service, self._memory, messages))
+
+
+def _recalled(service: MemoryService, memory: Memory, question: str) -> str:
+    """Return preferences and passages for a question as marked text; empty without any."""
+    if not question.strip():
+        return ""
+    found = service.recollect(memory, question)
+    said = "\n\n".join((*found.preferences, *(passage.text for passage in found.passages)))
+    return f"{_RECALLED}\n<recalled>\n{said}\n</recalled>" if said else ""
+
+
+def _remember(service: MemoryService, memory: Memory, messages: list[ChatMessage]) -> None:
+    said = [(message.role.value, message.content or "") for message in messages]
+    service.remember(memory.user, said, session=memory.session)

@@ -14,11 +14,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ..errors import SourceError
+from ..retrieval.retriever import Rescore
 from ..types import Answer, IngestReport, Passage
+from .transcript import date_of
 
 if TYPE_CHECKING:
     from llama_index.core.schema import Document
@@ -41,10 +44,10 @@ class ConversationLibrary(Protocol):
         """Remove documents by id."""
         ...
 
-    def retrieve(
-        self, question: str, *, top_k: int | None = None, filters: Sequence[str] | None = None
+    def rank(
+        self, question: str, *, top_k: int, filters: Sequence[str], rescore: Rescore
     ) -> list[Passage]:
-        """Return the passages nearest to a question, best first."""
+        """Return the passages nearest to a question, best first, by changed scores."""
         ...
 
     def ask(self, question: str, *, mode: str = "auto") -> Answer:
@@ -84,7 +87,7 @@ class LongTermMemory:
         from llama_index.core import Document
 
         made = [
-            Document(id_=name, text=text, metadata={**values, "title": str(values["session"])})
+            Document(id_=name, text=text, metadata={**values, "title": _spoken_date(name)})
             for name, (text, values) in documents.items()
         ]
         with self._library(user) as library:
@@ -93,13 +96,13 @@ class LongTermMemory:
             raise SourceError(f"not stored: {report.failed[0].reason}")
 
     def search(
-        self, user: str, question: str, *, top_k: int, filters: Sequence[str] = ()
+        self, user: str, question: str, *, top_k: int, filters: Sequence[str], rescore: Rescore
     ) -> list[Passage]:
         """Return the passages of a user nearest to a question, best first."""
         if not self._exists(user):
             return []
         with self._library(user) as library:
-            return library.retrieve(question, top_k=top_k, filters=list(filters) or None)
+            return library.rank(question, top_k=top_k, filters=filters, rescore=rescore)
 
     def ask(self, user: str, question: str) -> Answer | None:
         """Answer a question from what a user said; None where nothing was."""
@@ -185,3 +188,9 @@ class LongTermMemory:
             library = self._open.pop(user, None)
         if library is not None:
             library.close()
+
+
+def _spoken_date(document_id: str) -> str:
+    """Return the date of a conversation as people say it; it is indexed with every exchange."""
+    day = date.fromisoformat(date_of(document_id))
+    return f"{day.day} {day:%B %Y}"

@@ -13,8 +13,12 @@ Role = Literal["user", "assistant"]
 FactKind = Literal["preference", "knowledge", "feedback", "event"]
 NAMESPACE = "memory"
 """First part of every id of a conversation document; no namespace of documents can hold it."""
+FOLDER = "memory"
+"""Folder of memory in a library's."""
 MAX_MESSAGE_CHARACTERS = 40_000
 """Maximum characters of a stored message; the rest is cut."""
+MAX_NAME_CHARACTERS = 80
+"""Maximum characters of a session's name."""
 _NAME = re.compile(r"\w[\w.@-]{0,63}")
 
 
@@ -91,6 +95,15 @@ class SessionSummary:
     summary: str
     topics: tuple[str, ...]
     created_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversation:
+    """Session with its name, and when it was begun, ISO 8601 in UTC; empty where not known."""
+
+    session: str
+    name: str = ""
+    begun: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

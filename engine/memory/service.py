@@ -10,22 +10,25 @@ A backend that does not answer in time costs the question its deadline once, and
 from __future__ import annotations
 
 import logging
-import re
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import partial
 
 from ..config import MemorySettings
 from ..errors import EngineError, QuestionError, UnknownName
-from ..prompts import language_of
-from ..storage.tokenization import tokens
-from ..types import Answer, Citation, Passage, TraceStep, Turn
+from ..types import Answer, Passage, Turn
 from . import transcript
+from .closing import IdleWatch, SessionCloser
+from .compression import Compress
 from .deadline import Deadline, MemoryUnavailable
-from .facts import about, find_facts, sentences_in, settled
+from .facts import find_facts, settled
 from .long_term import LongTermMemory
+from .recall import OWN, open_passages, rescored, spoken, windows
 from .records import (
+    MAX_NAME_CHARACTERS,
+    Conversation,
     Fact,
     Memory,
     MemoryDocument,
@@ -34,34 +37,28 @@ from .records import (
     SessionSummary,
     check_memory_name,
 )
+from .replies import Source, answer_from_memory
 from .store import OpenTurns, SessionStore
-from .topics import GENERAL, TopicBuckets, summarise
+from .topics import GENERAL, TopicBuckets
 from .working import WorkingMemory, trim
 
 _log = logging.getLogger("loregraph")
 _SHOWN_RELEVANCE = 0.05
 """Relevance from which a passage of memory stands beside an answer."""
-_CANDIDATES = 4
-"""Passages looked at for each that is returned."""
+_CANDIDATES = 60
+"""Minimum passages looked at."""
+_PREFERENCES = 10
 _BOOST = 1.15
 """Factor of a passage on the question's topic."""
-_EXCHANGE_CHARACTERS = 600
-_MIN_OVERLAP = 0.3
-_OWN = re.compile(r"\b(?:my|mine|me|i|we|our)\b|我|咱", re.IGNORECASE)
-_SAID = {
-    ("en", "user"): "You said on {date}: “{text}” [1]",
-    ("en", "assistant"): "I answered on {date}: “{text}” [1]",
-    ("zh", "user"): "您在{date}说过：“{text}” [1]",
-    ("zh", "assistant"): "我在{date}回答过：“{text}” [1]",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recollection:
-    """Memory for one question: the turns before it, and passages of what the user said."""
+    """Memory for one question: turns before it, preferences, and passages of what was said."""
 
     turns: tuple[Turn, ...] = ()
     passages: tuple[Passage, ...] = ()
+    preferences: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -75,6 +72,7 @@ class MemoryService:
         long_term: conversation documents.
         topics: topic buckets.
         count: tokens of a text.
+        compress: a model's summary, topics and facts of a conversation; None leaves it to rules.
         backend_errors: exceptions of an absent database.
         now: the time, with its zone.
     """
@@ -88,6 +86,7 @@ class MemoryService:
         long_term: LongTermMemory,
         topics: TopicBuckets,
         count: Callable[[str], int],
+        compress: Compress | None = None,
         backend_errors: tuple[type[Exception], ...] = (),
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -115,7 +114,17 @@ class MemoryService:
             seconds=None if settings.short_term == "library" else wait,
             errors=backend_errors,
         )
-        self._closing = threading.Lock()
+        self._closing = threading.RLock()
+        self._closer = SessionCloser(
+            settings,
+            store=store,
+            long_term=long_term,
+            topics=topics,
+            compress=compress,
+            stamp=self._stamp,
+            lock=self._closing,
+        )
+        self._watch = IdleWatch(self.close_idle, seconds=settings.idle_seconds, errors=self._errors)
 
     # --- a question -----------------------------------------------------------------------------
 
@@ -128,8 +137,10 @@ class MemoryService:
         except MemoryUnavailable as error:
             warnings.append(str(error))
         opened: dict[str, OpenTurns] = {}
+        preferences: list[str] = []
         try:
             opened = self._in_store.run(lambda: self._opened(memory.user))
+            preferences = self.preferences(memory.user)
         except MemoryUnavailable as error:
             warnings.append(str(error))
         own = opened.get(memory.session, {})
@@ -142,40 +153,28 @@ class MemoryService:
         return Recollection(
             turns=self._turns(messages or list(own.values())),
             passages=passages,
+            preferences=tuple(preferences),
             warnings=tuple(warnings),
         )
 
     def answer(self, memory: Memory, question: str, found: Recollection) -> Answer | None:
         """Answer from memory alone, citing what was said and when; None where it does not say."""
+        user = memory.user
         try:
-            told = self._told(memory.user, question, found.passages)
+            opened = self._in_store.run(lambda: self._opened(user))
+            known = self._in_store.run(lambda: self._store.facts(user))
+            texts = dict(_open_document(user, *each) for each in opened.items())
+            said = [fact for each in texts.items() for fact in find_facts(*each)]
+            source = Source(
+                facts=settled([*known, *said]) if said else known,
+                text_of=lambda name: (
+                    texts[name] if name in texts else self._long_term.text(user, name)
+                ),
+                ask=lambda: self._long_term.ask(user, question),
+            )
+            return answer_from_memory(question, found.passages, source)
         except (EngineError, MemoryUnavailable):
             return None
-        if told is None:
-            return None
-        passage, line, start, end, evidence = told
-        quote = line.text[start - line.start : end - line.start]
-        said = _SAID[language_of(question), line.role]
-        citation = Citation(
-            number=1,
-            document_id=passage.document_id,
-            chunk_id=passage.chunk_id,
-            title=passage.title,
-            quote=quote,
-            start=start,
-            end=end,
-            origin="memory",
-        )
-        step = TraceStep(stage="memory", detail="answered from memory", seconds=0.0)
-        return Answer(
-            question=question,
-            text=said.format(date=line.at[:10], text=quote),
-            mode="local",
-            citations=(citation,),
-            memory=found.passages,
-            evidence=evidence,
-            trace=(step,),
-        )
 
     def record(self, memory: Memory, question: str, answer: Answer | None) -> tuple[str, ...]:
         """Store a question and its answer, if any; compress full sessions; return warnings."""
@@ -187,7 +186,8 @@ class MemoryService:
         user, session = memory.user, memory.session
         try:
             self._in_store.run(lambda: self._store.append(user, session, messages))
-            self._close_full(user, session, self._in_store.run(lambda: self._opened(user)))
+            opened = self._in_store.run(lambda: self._opened(user))
+            self._closer.close_full(user, session, opened)
         except MemoryUnavailable as error:
             warnings.append(f"not remembered: {error}")
         except self._errors as error:
@@ -219,85 +219,51 @@ class MemoryService:
         messages = transcript.storable_messages(said, at=_utc(at) if at else self._stamp())
         self._store.append(user, session, messages)
         self._working.append(user, memory.session, messages)
-        self._close_full(user, session, self._opened(user))
+        self._closer.close_full(user, session, self._opened(user))
         return len(messages)
 
     def close_session(self, user: str, session: str = "default") -> None:
         """Compress a session: its messages become a document, a summary and facts."""
         Memory(user, session)
-        self._close(user, session, self._opened(user).get(session, {}))
+        opened = self._opened(user)
+        self._closer.close(user, {session: opened[session]} if session in opened else {})
         self._working.clear(user, session)
 
-    def close_idle(self, user: str) -> None:
-        """Compress the sessions of a user that had no message for the idle time."""
-        before = self._stamp(-self._settings.idle_seconds)
-        for session, opened in self._opened(user).items():
-            if opened[max(opened)].at < before:
-                self._close(user, session, opened)
+    def close_idle(self, user: str | None = None) -> int:
+        """Compress the sessions without a message for the idle time; return how many.
 
-    def _close_full(self, user: str, session: str, opened: dict[str, OpenTurns]) -> None:
-        """Compress what exceeds the message limit, and idle sessions."""
-        before = self._stamp(-self._settings.idle_seconds)
-        for name, held in opened.items():
-            last = held[max(held)]
-            is_full = len(held) >= self._settings.messages and last.role == "assistant"
-            is_idle = name != session and last.at < before
-            if is_full or is_idle or len(held) >= 2 * self._settings.messages:
-                self._close(user, name, held)
-
-    def _close(self, user: str, session: str, opened: OpenTurns) -> None:
-        """Store the document, then replace the messages by its summary and facts.
-
-        Killed in between, the messages are still open; the same document is made again.
+        Of one user, or of all.
         """
-        with self._closing:
-            parts = {
-                transcript.document_id(user, session, next(iter(part.values()))): part
-                for part in _parts(opened, most=self._settings.messages)
-            }
-            texts = {name: transcript.render([*part.values()]) for name, part in parts.items()}
-            self._put(user, texts)
-            for name, part in parts.items():
-                said = [message.text for message in part.values() if message.role == "user"]
-                summary = SessionSummary(
-                    session=session,
-                    document_id=name,
-                    summary=summarise(said),
-                    topics=self._topics.of(texts[name]),
-                    created_at=self._stamp(),
-                )
-                held = [fact for fact in self._store.facts(user) if fact.document_id != name]
-                known = settled([*held, *find_facts(name, texts[name])])
-                self._store.finish(user, part.keys(), summary, known)
+        return sum(
+            self._closer.close_idle(name, self._opened(name))
+            for name in (self._store.users() if user is None else [user])
+        )
 
-    def _put(self, user: str, texts: Mapping[str, str]) -> None:
-        """Store conversation documents with session, date and topics."""
-        documents = {
-            name: (
-                text,
-                {
-                    "session": transcript.session_of(name),
-                    "date": transcript.date_of(name),
-                    "topics": list(self._topics.of(text)),
-                },
-            )
-            for name, text in texts.items()
-        }
-        if documents:
-            self._long_term.put(user, documents)
+    def watch_idle(self) -> None:
+        """Compress idle sessions in the background from now on, until `close`."""
+        self._watch.start()
 
     # --- recall -----------------------------------------------------------------------------------
 
     def search(
-        self, user: str, question: str, *, top_k: int | None = None, topic: str = ""
+        self,
+        user: str,
+        question: str,
+        *,
+        top_k: int | None = None,
+        topic: str = "",
+        at: str | None = None,
     ) -> list[Passage]:
         """Return what a user said that is nearest to a question, best first.
 
         `topic` confines the search to conversations of a topic bucket; without it topics only
-        boost. Passages of at most `memory.max_tokens` together, origin `memory`.
+        boost. `at` is when it is asked, ISO 8601, for "last month"; now by default. Passages of at
+        most `memory.max_tokens` together, origin `memory`.
         """
         check_memory_name("user", user)
-        return self._search(user, question, self._opened(user), top_k=top_k, topic=topic)
+        opened = self._opened(user)
+        asked = _utc(at) if at else self._stamp()
+        return self._search(user, question, opened, top_k=top_k, topic=topic, asked=asked)
 
     def _search(
         self,
@@ -307,116 +273,41 @@ class MemoryService:
         *,
         top_k: int | None = None,
         topic: str = "",
+        asked: str = "",
     ) -> list[Passage]:
         most = top_k or self._settings.top_k
-        filters = [f"topics={topic}"] if topic else []
-        found = self._long_term.search(user, question, top_k=_CANDIDATES * most, filters=filters)
-        asked = set(self._topics.of(question)) - {GENERAL}
-        if asked:
-            found = [self._boosted(passage, asked) for passage in found]
+        day = date.fromisoformat((asked or self._stamp())[:10])
+        found = self._long_term.search(
+            user,
+            question,
+            top_k=max(_CANDIDATES, 2 * most),
+            filters=[f"topics={topic}"] if topic else [],
+            rescore=partial(rescored, question=question, asked=day),
+        )
+        topics = set(self._topics.of(question)) - {GENERAL}
+        if topics:
+            found = [self._boosted(passage, topics) for passage in found]
+        texts: dict[str, str] = {}
         if not topic:
             for session, held in opened.items():
-                found += _open_passages(user, session, held, question)
+                name, text = _open_document(user, session, held)
+                texts[name] = text
+                found += open_passages(name, text, question)
+        found = spoken(found, question)
         found.sort(key=lambda each: (-each.score, each.document_id, each.start))
-        return self._fitting(user, found, most)
+
+        def text_of(name: str) -> str:
+            if name not in texts:
+                texts[name] = self._long_term.text(user, name)
+            return texts[name]
+
+        return windows(
+            found, text_of=text_of, count=self._count, most=most, room=self._settings.max_tokens
+        )
 
     def _boosted(self, passage: Passage, topics: set[str]) -> Passage:
         is_on_topic = bool(topics & set(self._topics.of(passage.text)))
         return replace(passage, score=passage.score * _BOOST) if is_on_topic else passage
-
-    def _fitting(self, user: str, passages: Sequence[Passage], most: int) -> list[Passage]:
-        """Return the first passages that fit, whole exchanges, none of which overlap."""
-        kept: list[Passage] = []
-        room = self._settings.max_tokens
-        for passage in passages:
-            if len(kept) == most:
-                break
-            if not passage.scores.get("open"):
-                text = self._long_term.text(user, passage.document_id)
-                passage = _widened(passage, text)
-            size = self._count(passage.text)
-            if size <= room and _states(passage) and not _overlaps(passage, kept):
-                kept.append(passage)
-                room -= size
-        return kept
-
-    def _told(
-        self, user: str, question: str, passages: Sequence[Passage]
-    ) -> tuple[Passage, transcript.Line, int, int, float | None] | None:
-        """Return the passage, line and span that answer a question, and their evidence."""
-        opened = self._in_store.run(lambda: self._opened(user))
-        known = self._in_store.run(lambda: self._store.facts(user))
-        texts = dict(_open_document(user, *each) for each in opened.items())
-        if said := [fact for each in texts.items() for fact in find_facts(*each)]:
-            known = settled([*known, *said])
-        fact = about(question, known) if _OWN.search(question) else None
-        if fact is not None:
-            return self._where(user, fact, texts, None)
-        if not passages:
-            return None
-        answer = self._long_term.ask(user, question)
-        open_ones = [each for each in passages if each.scores.get("open")]
-        if (answer is None or answer.abstained) and not open_ones:
-            return None
-        best = self._best_sentence(user, question, open_ones or passages, answer)
-        if best is None:
-            return None
-        passage, line, start, end = best
-        later = _replacement(known, passage.document_id, start, end)
-        evidence = answer.evidence if answer is not None else None
-        if later is not None:
-            return self._where(user, later, texts, evidence)
-        return passage, line, start, end, evidence
-
-    def _where(
-        self, user: str, fact: Fact, opened: Mapping[str, str], evidence: float | None
-    ) -> tuple[Passage, transcript.Line, int, int, float | None] | None:
-        name = fact.document_id
-        text = opened[name] if name in opened else self._long_term.text(user, name)
-        lines = transcript.parse(text)
-        line = next((one for one in lines if one.start <= fact.start < one.end), None)
-        if line is None or text[fact.start : fact.end] != fact.text:
-            return None
-        passage = Passage(
-            text=line.text,
-            score=1.0,
-            relevance=1.0,
-            document_id=fact.document_id,
-            chunk_id=f"{fact.document_id}#{fact.id}",
-            title=fact.session,
-            start=line.start,
-            end=line.end,
-            origin="memory",
-        )
-        return passage, line, fact.start, fact.end, evidence
-
-    def _best_sentence(
-        self, user: str, question: str, passages: Sequence[Passage], answer: Answer | None
-    ) -> tuple[Passage, transcript.Line, int, int] | None:
-        """Return the sentence of a short answer, else the one with most words of the question."""
-        asked = set(tokens(question))
-        short = answer.short if answer is not None else None
-        best: tuple[float, Passage, transcript.Line, int, int] | None = None
-        for rank, passage in enumerate(passages):
-            for line in _lines_of(passage):
-                for start, end in _sentences(line):
-                    words = set(tokens(line.text[start - line.start : end - line.start]))
-                    share = len(asked & words) / len(asked) if asked else 0.0
-                    value = share - 0.05 * rank - (0.1 if line.role == "assistant" else 0.0)
-                    if (
-                        short is not None
-                        and short.document_id == passage.document_id
-                        and short.start is not None
-                        and start <= short.start < end
-                    ):
-                        value = 2.0
-                    if share < _MIN_OVERLAP and value < 1:
-                        continue
-                    if line.text[end - line.start - 1 : end - line.start] in "?？":
-                        continue
-                    if best is None or value > best[0]:
-                        best = (value, passage, line, start, end)
-        return best[1:] if best is not None else None
 
     def window(self, memory: Memory) -> list[Message]:
         """Return the messages of working memory, oldest first."""
@@ -430,6 +321,38 @@ class MemoryService:
         check_memory_name("user", user)
         closed = {transcript.session_of(name) for name in self._long_term.texts(user)}
         return sorted(closed | self._opened(user).keys())
+
+    def conversations(self, user: str) -> list[Conversation]:
+        """Return the sessions of a user with their names, newest first."""
+        check_memory_name("user", user)
+        named = {each.session: each for each in self._store.conversations(user)}
+        others = [Conversation(session=name) for name in self.sessions(user) if name not in named]
+        found = [*named.values(), *others]
+        return sorted(found, key=lambda each: (each.begun, each.session), reverse=True)
+
+    def name_session(self, user: str, session: str, name: str) -> None:
+        """Name a session; without a name it is called by its first message.
+
+        Raises:
+            UnknownName: no such session.
+            QuestionError: an empty name.
+        """
+        Memory(user, session)
+        wanted = transcript.storable(name)[:MAX_NAME_CHARACTERS].strip()
+        if not wanted:
+            raise QuestionError("name missing; give the conversation a name")
+        if session not in self.sessions(user):
+            raise UnknownName(f"unknown session: {session!r}; `loregraph memory list` shows them")
+        self._store.name(user, session, wanted)
+
+    def preferences(self, user: str) -> list[str]:
+        """Return the current preferences of a user, oldest first, at most ten."""
+        known = self._in_store.run(lambda: self._store.facts(user))
+        return [
+            fact.text
+            for fact in known
+            if fact.superseded_by is None and fact.kind in ("preference", "feedback")
+        ][-_PREFERENCES:]
 
     def facts(self, user: str) -> list[Fact]:
         """Return the facts about a user, oldest first, replaced ones among them."""
@@ -509,11 +432,13 @@ class MemoryService:
             if folded not in text.casefold():
                 continue
             left = transcript.without_sentence(text, unwanted)
+            mine = [each for each in known if each.document_id == name]
             known = [each for each in known if each.document_id != name]
             changed.append(name)
             if left:
-                self._put(user, {name: left})
+                self._closer.put(user, {name: left})
                 known += find_facts(name, left)
+                known += [moved for each in mine if (moved := _moved(each, left)) is not None]
             else:
                 self._long_term.remove(user, [name])
         self._store.put_facts(user, settled(known))
@@ -523,6 +448,7 @@ class MemoryService:
 
     def close(self) -> None:
         """Close all backends."""
+        self._watch.close()
         self._in_working.close()
         self._in_store.close()
         self._working.close()
@@ -562,69 +488,7 @@ class MemoryService:
 
 def is_about_user(question: str) -> bool:
     """Check whether a question asks about the user or what they said."""
-    return _OWN.search(question) is not None
-
-
-def _parts(opened: OpenTurns, *, most: int) -> list[OpenTurns]:
-    """Cut the messages of a session into documents of about `most`, each begun by the user."""
-    parts: list[OpenTurns] = []
-    for number, message in sorted(opened.items()):
-        is_full = bool(parts) and len(parts[-1]) >= most and message.role == "user"
-        is_dated = bool(parts) and next(iter(parts[-1].values())).at[:10] != message.at[:10]
-        if not parts or is_full or is_dated or len(parts[-1]) >= 2 * most:
-            parts.append({})
-        parts[-1][number] = message
-    return parts
-
-
-def _widened(passage: Passage, text: str) -> Passage:
-    """Return a passage with the whole exchange around it, or at least its whole lines."""
-    start = text.rfind("\n\n", 0, passage.start + 1) + 1
-    end = text.find("\n\n", passage.end)
-    end = end if end >= 0 else len(text)
-    if end - start > _EXCHANGE_CHARACTERS:
-        start = text.rfind("\n", 0, passage.start + 1) + 1
-        end = text.find("\n", passage.end - 1)
-        end = end if end >= 0 else len(text)
-    start += len(text[start:end]) - len(text[start:end].lstrip())
-    end = start + len(text[start:end].rstrip())
-    return replace(passage, text=text[start:end], start=start, end=end, origin="memory")
-
-
-def _overlaps(passage: Passage, others: Sequence[Passage]) -> bool:
-    return any(
-        passage.document_id == other.document_id
-        and passage.start < other.end
-        and other.start < passage.end
-        for other in others
-    )
-
-
-def _open_passages(user: str, session: str, opened: OpenTurns, question: str) -> list[Passage]:
-    """Return the exchanges of an open session that share words with a question."""
-    name, text = _open_document(user, session, opened)
-    asked = set(tokens(question))
-    found = []
-    for line in transcript.parse(text):
-        words = set(tokens(line.text))
-        share = len(asked & words) / len(asked) if asked else 0.0
-        if share < _MIN_OVERLAP:
-            continue
-        start = text.rfind("\n", 0, line.start) + 1
-        passage = Passage(
-            text=text[start : line.end],
-            score=share,
-            relevance=share,
-            document_id=name,
-            chunk_id=f"{name}#{line.start}",
-            title=session,
-            start=start,
-            end=line.end,
-            scores={"open": share},
-            origin="memory",
-        )
-        found.append(passage)
-    return found
+    return OWN.search(question) is not None
 
 
 def _open_document(user: str, session: str, opened: OpenTurns) -> tuple[str, str]:
@@ -633,33 +497,10 @@ def _open_document(user: str, session: str, opened: OpenTurns) -> tuple[str, str
     return transcript.document_id(user, session, messages[0]), transcript.render(messages)
 
 
-def _states(passage: Passage) -> bool:
-    """Check whether a passage says anything besides questions."""
-    lines = _lines_of(passage)
-    return not lines or any(line.text.rstrip()[-1:] not in "?？" for line in lines)
-
-
-def _lines_of(passage: Passage) -> list[transcript.Line]:
-    """Return the messages in a passage, at their places in its document."""
-    return [
-        replace(line, start=line.start + passage.start, end=line.end + passage.start)
-        for line in transcript.parse(passage.text)
-    ]
-
-
-def _sentences(line: transcript.Line) -> list[tuple[int, int]]:
-    return list(sentences_in(line.text, line.start))
-
-
-def _replacement(known: Sequence[Fact], document_id: str, start: int, end: int) -> Fact | None:
-    """Return the current fact that replaces one stated in a span; None without one."""
-    by_id = {fact.id: fact for fact in known}
-    for fact in known:
-        if fact.document_id == document_id and fact.start < end and start < fact.end:
-            while fact.superseded_by in by_id:
-                fact = by_id[fact.superseded_by]
-            return fact if fact.document_id != document_id or fact.start != start else None
-    return None
+def _moved(fact: Fact, text: str) -> Fact | None:
+    """Return a fact at its place in a shortened document; None where it is gone."""
+    start = text.find(fact.text)
+    return replace(fact, start=start, end=start + len(fact.text)) if start >= 0 else None
 
 
 def _utc(at: str) -> str:

@@ -34,7 +34,7 @@ from sqlalchemy.engine import URL
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from ..errors import MissingExtra, SettingsError
-from .records import Fact, Message, SessionSummary
+from .records import MAX_NAME_CHARACTERS, Conversation, Fact, Message, SessionSummary
 
 metadata = MetaData()
 turns = Table(
@@ -48,6 +48,14 @@ turns = Table(
     Column("cited", Text, nullable=False),
     Column("at", String(32), nullable=False),
     sqlite_autoincrement=True,
+)
+names = Table(
+    "memory_sessions",
+    metadata,
+    Column("user", String(64), primary_key=True),
+    Column("session", String(64), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("begun", String(32), nullable=False),
 )
 summaries = Table(
     "memory_summaries",
@@ -74,7 +82,13 @@ facts = Table(
     Column("slot", Text, nullable=False),
     Column("superseded_by", String(16)),
 )
-_TABLES = (turns, summaries, facts)
+_BEGIN = (
+    'INSERT INTO memory_sessions ("user", session, name, begun)'
+    " VALUES (:user, :session, :name, :begun) ON CONFLICT DO NOTHING"
+)
+_TABLES = (turns, names, summaries, facts)
+_BATCH = 500
+"""Rows that one statement deletes."""
 _NUL = "\x00"
 _LOCK = 7_165_013
 """Number of the advisory lock under which the tables are created."""
@@ -120,6 +134,29 @@ class SessionStore:
             for message in messages:
                 values = {name: _clean(value) for name, value in asdict(message).items()}
                 connection.execute(insert(turns).values(user=user, session=session, **values))
+            first = next((each for each in messages if each.role == "user"), messages[0])
+            values = {"user": user, "session": session, "begun": messages[0].at}
+            values["name"] = _clean(first.text)[:MAX_NAME_CHARACTERS].strip()
+            connection.execute(text(_BEGIN), values)
+
+    def conversations(self, user: str) -> list[Conversation]:
+        """Return the sessions of a user with their names."""
+        self.prepare()
+        query = select(names).where(names.c.user == user).order_by(names.c.session)
+        with self._engine.connect() as connection:
+            return [
+                Conversation(session=row.session, name=row.name, begun=row.begun)
+                for row in connection.execute(query)
+            ]
+
+    def name(self, user: str, session: str, name: str) -> None:
+        """Name a session."""
+        self.prepare()
+        with self._engine.begin() as connection:
+            values = {"user": user, "session": session, "name": name, "begun": ""}
+            connection.execute(text(_BEGIN), values)
+            own = (names.c.user == user) & (names.c.session == session)
+            connection.execute(update(names).where(own).values(name=name))
 
     def open_sessions(self, user: str) -> dict[str, OpenTurns]:
         """Return the messages of a user's open sessions, oldest first."""
@@ -134,17 +171,31 @@ class SessionStore:
                 found.setdefault(row.session, {})[row.id] = message
         return found
 
+    def users(self) -> list[str]:
+        """Return the users with open sessions, sorted."""
+        self.prepare()
+        with self._engine.connect() as connection:
+            return sorted(connection.execute(select(turns.c.user).distinct()).scalars())
+
     def finish(
-        self, user: str, closed: Collection[int], summary: SessionSummary, known: Sequence[Fact]
+        self,
+        user: str,
+        closed: Collection[int],
+        written: Sequence[SessionSummary],
+        known: Sequence[Fact],
     ) -> None:
-        """Replace messages by their summary, and a user's facts by `known`, in one transaction."""
+        """Replace messages by summaries, and a user's facts by `known`, in one transaction."""
         self.prepare()
         with self._engine.begin() as connection:
-            own = (summaries.c.user == user) & (summaries.c.document_id == summary.document_id)
-            connection.execute(delete(summaries).where(own))
-            values = {**asdict(summary), "topics": json.dumps(summary.topics)}
-            connection.execute(insert(summaries).values(user=user, **values))
-            connection.execute(delete(turns).where(turns.c.id.in_(list(closed))))
+            for summary in written:
+                own = (summaries.c.user == user) & (summaries.c.document_id == summary.document_id)
+                connection.execute(delete(summaries).where(own))
+                values = {**asdict(summary), "topics": json.dumps(summary.topics)}
+                connection.execute(insert(summaries).values(user=user, **values))
+            numbers = sorted(closed)
+            for first in range(0, len(numbers), _BATCH):
+                batch = numbers[first : first + _BATCH]
+                connection.execute(delete(turns).where(turns.c.id.in_(batch)))
             _write_facts(connection, user, known)
 
     # --- summaries and facts ------------------------------------------------------------------
@@ -210,6 +261,11 @@ class SessionStore:
                     connection.execute(delete(turns).where(own))
             own = (summaries.c.user == user) & summaries.c.document_id.in_(list(documents))
             connection.execute(delete(summaries).where(own))
+            for row in connection.execute(select(names).where(names.c.user == user)).all():
+                name = cut(Message(role="user", text=row.name, at=row.begun)).text
+                if name != row.name:
+                    own = (names.c.user == user) & (names.c.session == row.session)
+                    connection.execute(update(names).where(own).values(name=name))
 
     def erase(self) -> None:
         """Remove deleted rows from the files: truncate SQLite's WAL, or VACUUM PostgreSQL."""
@@ -288,8 +344,8 @@ def _write_facts(connection: Any, user: str, known: Sequence[Fact]) -> None:
     }
     wanted = {fact.id: fact for fact in known}
     changed = [key for key in held if wanted.get(key) != held[key]]
-    if changed:
-        own = (facts.c.user == user) & facts.c.id.in_(changed)
+    for first in range(0, len(changed), _BATCH):
+        own = (facts.c.user == user) & facts.c.id.in_(changed[first : first + _BATCH])
         connection.execute(delete(facts).where(own))
     come = [fact for key, fact in wanted.items() if held.get(key) != fact]
     if come:

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from graph.text.cjk import HAN, count_han
+from graph.text.patterns import lazy_regex
 
 from ..types import Passage
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ..storage.graph_api import Prompt
 
 Language = Literal["en", "zh"]
-_WORD = re.compile(rf"[^\W\d_{HAN}]+")
+_WORD = lazy_regex(rf"[^\W\d_{HAN}]+")
 
 
 def fill_prompt(template: str, **values: str) -> str:
@@ -61,14 +62,14 @@ ABSTENTION: dict[Language, str] = {
     "zh": "资料库中没有足够的依据来回答这个问题。",
 }
 
-_ASKING_ZH = re.compile(r"谁|什么|哪|何|多少|几|吗|呢|怎|为什么|是否|请|概括|总结|介绍|说明|列出")
-_FUNCTION_ZH = re.compile(r"[的了是在和与有被由对从中]")
-_ASKING_EN = re.compile(
+_ASKING_ZH = lazy_regex(r"谁|什么|哪|何|多少|几|吗|呢|怎|为什么|是否|请|概括|总结|介绍|说明|列出")
+_FUNCTION_ZH = lazy_regex(r"[的了是在和与有被由对从中]")
+_ASKING_EN = lazy_regex(
     r"\b(?:who|whom|whose|what|which|when|where|why|how|list|name|describe|summari[sz]e|explain"
     r"|compare|tell|give|did|does|do)\b",
     re.IGNORECASE,
 )
-_FUNCTION_EN = re.compile(
+_FUNCTION_EN = lazy_regex(
     r"\b(?:the|an?|of|is|are|was|were|in|on|to|and|for|by|has|have)\b", re.IGNORECASE
 )
 
@@ -85,7 +86,7 @@ def language_of(question: str) -> Language:
     return "zh" if chinese > english else "en"
 
 
-_ORDERS = re.compile(
+_ORDERS = lazy_regex(
     r"\b(?:ignore|disregard|forget|override|bypass)\s+(?:(?:all|any|every|the|these|those|your|of)\s+)*"
     r"(?:(?:previous|prior|above|earlier|preceding|foregoing|other|existing|system)\s+)*"
     r"(?:instructions?|prompts?|rules|directions|guidelines|commands)\b"
@@ -102,7 +103,7 @@ _ORDERS = re.compile(
     r"(?:必须|应当|只能)[^。！？\n]{0,6}(?:回答|回复|输出|说)",
     re.IGNORECASE,
 )
-_FAKED_LINE = re.compile(
+_FAKED_LINE = lazy_regex(
     r"(?<!<)<{3,}+(?=\s*+(?:end\s+)?(?:sources|question|earlier)\b)", re.IGNORECASE
 )
 _LONGEST = 2_000

@@ -21,8 +21,9 @@ from ..config import EmbeddingSettings, LlmSettings
 from ..errors import MissingExtra, ModelUnavailable, SettingsError
 
 if TYPE_CHECKING:
-    from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.llms import LLM
+
+    from ..embeddings.embedding_model import EmbeddingModel
 
 NO_KEY = "none"
 """Placeholder key for servers without one; the client refuses an empty key."""
@@ -154,7 +155,7 @@ def open_llm(endpoint: Endpoint, *, context_window_tokens: int, max_output_token
     return llm
 
 
-def open_embedding(endpoint: Endpoint, *, batch_size: int) -> BaseEmbedding:
+def open_embedding(endpoint: Endpoint, *, batch_size: int) -> EmbeddingModel:
     """Open an embedding model; sends nothing before the first call; raises `ModelError`s."""
     from openai import DefaultHttpxClient, OpenAI
 
@@ -184,7 +185,7 @@ _EMBEDDING_RETRIES = 2
 
 def build_embedding(
     settings: EmbeddingSettings, environment: Mapping[str, str] | None = None
-) -> BaseEmbedding | None:
+) -> EmbeddingModel | None:
     """Build the configured embedding with its prefixes and dimensions.
 
     `None` where they ask for none.
@@ -208,7 +209,7 @@ def build_embedding(
 
 def build_chain(
     settings: EmbeddingSettings, environment: Mapping[str, str] | None = None
-) -> list[BaseEmbedding]:
+) -> list[EmbeddingModel]:
     """Build the configured embedding and its fallbacks, in order.
 
     Raises:
@@ -226,7 +227,7 @@ def build_chain(
 
 def _bare_embedding(
     settings: EmbeddingSettings, environment: Mapping[str, str] | None = None
-) -> BaseEmbedding | None:
+) -> EmbeddingModel | None:
     """Build the configured kind of embedding without wrappers.
 
     Raises:

@@ -17,15 +17,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from llama_index.core.base.base_retriever import BaseRetriever
 
 from graph.text.cjk import HAN
 
 from ..storage.tokenization import tokens
+
+if TYPE_CHECKING:
+    from llama_index.core.base.base_retriever import BaseRetriever
 
 Scores = npt.NDArray[np.float64]
 Weight = float | npt.ArrayLike

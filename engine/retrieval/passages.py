@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from numpy.typing import NDArray
 
 from graph.text.cjk import HAN
+from graph.text.patterns import lazy_regex
 
 from ..answering.extractive.question_type import has_birth_and_death
 from ..events import Listener, StepEvent, null_listener
@@ -27,6 +28,9 @@ from ..plain_text import table_cells
 from ..storage.graph_api import WalkSnapshot, sentence_spans
 from ..storage.tokenization import tokens
 from ..types import Passage, TraceStep
+
+if TYPE_CHECKING:
+    from ..embeddings.embedding_model import EmbeddingModel
 
 COUNT = 3
 
@@ -138,7 +142,7 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 """Texts to unit vectors, one row a text."""
 
 
-def embedder(embed_model: BaseEmbedding | None) -> Embed | None:
+def embedder(embed_model: EmbeddingModel | None) -> Embed | None:
     """Return a function from texts to unit vectors, one row each."""
     if embed_model is None:
         return None
@@ -152,16 +156,16 @@ def embedder(embed_model: BaseEmbedding | None) -> Embed | None:
 
 
 LIFE = frozenset(("born", "birth", "die", "death", "出生", "生于", "去世", "逝世"))
-_HEADING = re.compile(r"^\s*#{1,6}\s|^[A-Z]{2,}(?:[ ,:'’&-]+[A-Z]{2,})+[ .:]*$")
-_RULE = re.compile(r"^[\W\d_]*$")
-_RULE_LINE = re.compile(r"^\s*[-=_*~]{3,}\s*$", re.MULTILINE)
-_KEY_VALUE = re.compile(r"^[ \t]*[^\W\d_][^\n:：。！？]{0,30}[:：][ \t]*\S", re.MULTILINE)
-_TABLE_HEAD = re.compile(r"\n\s*\|(?:\s*:?-+:?\s*\|)+\s*$")
-_NAME = re.compile(
+_HEADING = lazy_regex(r"^\s*#{1,6}\s|^[A-Z]{2,}(?:[ ,:'’&-]+[A-Z]{2,})+[ .:]*$")
+_RULE = lazy_regex(r"^[\W\d_]*$")
+_RULE_LINE = lazy_regex(r"^\s*[-=_*~]{3,}\s*$", re.MULTILINE)
+_KEY_VALUE = lazy_regex(r"^[ \t]*[^\W\d_][^\n:：。！？]{0,30}[:：][ \t]*\S", re.MULTILINE)
+_TABLE_HEAD = lazy_regex(r"\n\s*\|(?:\s*:?-+:?\s*\|)+\s*$")
+_NAME = lazy_regex(
     r"(?<![.!?]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Z][\w'’-]+(?=\s[A-Z])|《[^》]+》|「[^」]+」"
     rf"|[{HAN}]{{2,}}·[{HAN}]{{2,}}"
 )
-_PRONOUN = re.compile(
+_PRONOUN = lazy_regex(
     r"^(?:(?:He|She|It|They|His|Her|Its|Their|This|These|That|The (?:film|song|album|company|book"
     r"|series|station|building|town|city|village|band|novel|game))\b|他|她|它|他们|她们|它们|其|该|此|本[片书剧作曲专])"
 )

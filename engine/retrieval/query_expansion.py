@@ -21,13 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from graph.text.cjk import HAN, has_han
+from graph.text.patterns import lazy_regex
 
 from ..errors import ModelError
 from ..prompts import detect_language, filled_prompt
 from ..storage.tokenization import TokenWeight, tokens
 from .fusion import Ranking, Scores, rescale
 
-_PIECE = re.compile(r"\S+")
+_PIECE = lazy_regex(r"\S+")
 
 
 def feedback_terms(
@@ -106,39 +107,39 @@ MAX_QUESTION_CHARACTERS = 600
 _WORD = r"[A-Z0-9\"“'(][^\s,?]*"
 _BETWEEN = r"(?:of|the|de|la|von|van|in|on|at|to|for|&)"
 _CAPITALISED = rf"{_WORD}(?:\s+(?:{_BETWEEN}\s+){{0,3}}{_WORD}){{0,12}}"
-_EITHER = re.compile(
+_EITHER = lazy_regex(
     r"^(?P<ask>.+?)[,:]\s*(?:the\s+)?(?P<a>[^,?]+?),?\s+or\s+(?P<b>[^,?]+?)\s*\?*$", re.IGNORECASE
 )
-_EITHER_WITHOUT_COMMA = re.compile(
+_EITHER_WITHOUT_COMMA = lazy_regex(
     rf"^(?P<ask>.*?\b(?:between|out of|among|than)\s+(?:both\s+)?)(?P<a>{_CAPITALISED})"
     rf"\s+(?:and|or)\s+(?P<b>{_CAPITALISED})(?P<rest>.*)$"
 )
-_BOTH = re.compile(
+_BOTH = lazy_regex(
     rf"^(?P<ask>(?:Are|Were|Do|Did|Does|Have|Has|Is|Was|Can|Could)\s+(?:both\s+)?(?:the\s+)?"
     rf"(?:[a-z]+s?,?\s+)?|.*?\bboth\s+)(?P<a>{_CAPITALISED}),?\s+and\s+(?P<b>{_CAPITALISED})"
     rf"(?P<rest>.*)$"
 )
 _HAN_THING = r"[^，。？?、；：\s和与跟及同]{1,24}?"
-_HAN_EITHER = re.compile(
+_HAN_EITHER = lazy_regex(
     rf"^(?P<a>{_HAN_THING})(?:和|与|跟|及|同|、)(?P<b>[^，。？?、；：\s]{{1,24}}?)"
     rf"[，,]?\s*(?P<rest>(?:相比|比较|之间|二者|两者|两人|两个|哪|谁|都|是否|有什么|有何|分别|各).*)$"
 )
-_HAN_OR = re.compile(
+_HAN_OR = lazy_regex(
     rf"^(?P<a>{_HAN_THING})还是(?P<b>[^，。？?、；：\s]{{1,24}}?)(?P<rest>(?:更|比较|最|先|后).*|[?？]*)$"
 )
-_RELATIVE = re.compile(
+_RELATIVE = lazy_regex(
     r"\b(?P<thing>(?:[Tt]he|an?)\s+(?:[\w'-]+\s+){0,3}?[\w'-]+),?\s+"
     r"(?:(?:in|on|at|by|for|from)\s+)?(?:which|whom|whose|where|when|that|who)\s+(?P<clause>[^?]+)"
 )
-_OF_CHAIN = re.compile(
+_OF_CHAIN = lazy_regex(
     r"\bthe\s+[\w'-]+(?:\s+[\w'-]+){0,2}\s+(?:of|for|in)\s+"
     r"(?P<inner>the\s+[\w' -]+?\s+(?:of|in|for)\s+[^?]+)",
     re.IGNORECASE,
 )
-_POSSESSIVE = re.compile(rf"(?P<inner>{_CAPITALISED}['’]s?\s+[a-z][\w-]+)")
-_ANCHOR = re.compile(rf".\s[\"“'(]*[A-Z0-9]|[{HAN}]")
+_POSSESSIVE = lazy_regex(rf"(?P<inner>{_CAPITALISED}['’]s?\s+[a-z][\w-]+)")
+_ANCHOR = lazy_regex(rf".\s[\"“'(]*[A-Z0-9]|[{HAN}]")
 """Required content of a part: a name after its first word, or Chinese."""
-_HAN_CHAIN = re.compile(
+_HAN_CHAIN = lazy_regex(
     r"^(?P<inner>[^，。？?；：\s的]{1,24}的[^，。？?；：\s的]{1,12})的[^，。？?；：\s]+"
 )
 
@@ -189,18 +190,18 @@ def _tidy(text: str) -> str:
 Complete = Callable[[str], str]
 MAX_LINE_CHARACTERS = 300
 MAX_PASSAGE_CHARACTERS = 1_500
-_FENCE = re.compile(r"^\s*```\w*\s*$", re.MULTILINE)
-_BULLET = re.compile(
+_FENCE = lazy_regex(r"^\s*```\w*\s*$", re.MULTILINE)
+_BULLET = lazy_regex(
     r"^\s*(?:[-*•·]|\(?\d{1,2}[.)、:：]|[（(]?[一二三四五六七八九十][)）、.]|Q\d*[:：])\s*"
 )
-_LABEL = re.compile(
+_LABEL = lazy_regex(
     r"^(?:question|query|sub-?question|passage|answer|search|问题|子问题|查询|检索|段落|答案)"
     r"\s*\d*\s*[:：]\s*",
     re.IGNORECASE,
 )
 _QUOTES = "\"'“”‘’「」『』`*"
-_QUOTED = re.compile(r'"((?:[^"\\\n]|\\.)*)"(\s*:)?')
-_PREAMBLE = re.compile(r"[:：]\s*$")
+_QUOTED = lazy_regex(r'"((?:[^"\\\n]|\\.)*)"(\s*:)?')
+_PREAMBLE = lazy_regex(r"[:：]\s*$")
 
 
 def multi_query(question: str, *, complete: Complete, count: int = 3) -> list[str]:
@@ -292,8 +293,8 @@ FirstPassages = Callable[[str, int], Sequence[str]]
 PASSAGES_READ = 3
 MAX_STEP_CHARACTERS = 2_000
 MAX_ANSWER_CHARACTERS = 120
-_REFERENCE = re.compile(r"#(\d)")
-_UNKNOWN = re.compile(
+_REFERENCE = lazy_regex(r"#(\d)")
+_UNKNOWN = lazy_regex(
     r"^\W*(?:unknown|not (?:stated|known|given|mentioned)|未知|不知道|无法)", re.I
 )
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from llama_index.core.llms import LLM
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 from pydantic import ConfigDict, Field, SkipValidation
@@ -13,6 +13,9 @@ from ..errors import ModelError
 from ..types import Passage
 from .rerank import Reranker, rerank_passages
 from .rerank_models import LanguageReranker
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
 
 
 class RerankPostprocessor(BaseNodePostprocessor):

@@ -8,19 +8,15 @@ one, and of chunks that lie in what is read already only the first counts.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.callbacks import CallbackManager
-from llama_index.core.schema import NodeWithScore, QueryBundle
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
@@ -28,7 +24,7 @@ from ..config import RetrieveSettings
 from ..errors import QuestionError
 from ..events import Listener, null_listener
 from ..observability import node_of, retrieval_span
-from ..storage.bm25_index import KeywordRetriever
+from ..storage.bm25_index import KeywordIndex
 from ..storage.files import load_snapshot
 from ..storage.graph_api import (
     Chunk,
@@ -36,7 +32,6 @@ from ..storage.graph_api import (
     QuestionNames,
     WalkSnapshot,
     derived_stamp,
-    node_of_chunk,
     read_chunks,
 )
 from ..storage.library import Library
@@ -73,6 +68,7 @@ from .second_look import (
 )
 
 if TYPE_CHECKING:
+    from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.postprocessor.types import BaseNodePostprocessor
 
 DENSE_LISTS = ("dense", "multilingual")
@@ -89,6 +85,8 @@ class SearchResult:
     trace: list[TraceStep] = field(default_factory=list)
 
 
+Rescore = Callable[[Sequence[str], Scores], Scores]
+"""Document id and fused score of each passage, in rows, to new scores: `(n,)` to `(n,)`."""
 QueryVectors = Mapping[str, NDArray[np.float32]]
 """Vectors of a question by the identity of their model; empty where none can read it."""
 
@@ -221,8 +219,8 @@ def _rows(
     return np.array(found, dtype=np.int64)
 
 
-class LocalRetriever(BaseRetriever):
-    """LlamaIndex retriever over one library.
+class HybridRetriever:
+    """Retriever over one library; `llamaindex.LocalRetriever` is LlamaIndex's face of it.
 
     Args:
         library: what is searched.
@@ -241,7 +239,7 @@ class LocalRetriever(BaseRetriever):
         self,
         library: Library,
         *,
-        keyword: KeywordRetriever,
+        keyword: KeywordIndex,
         spaces: Sequence[VectorSpace],
         readable: Callable[[str], float],
         settings: RetrieveSettings,
@@ -266,11 +264,10 @@ class LocalRetriever(BaseRetriever):
         self._expander = expander
         self._judge = judge
         self._postprocessors: tuple[BaseNodePostprocessor, ...] = ()
-        self._home: Callable[[], AbstractContextManager[LocalRetriever]] | None = None
+        self._home: Callable[[], AbstractContextManager[HybridRetriever]] | None = None
         self._views = FilteredViewCache(library, half_life_days=settings.half_life_days)
-        super().__init__(callback_manager=CallbackManager([]))
 
-    def only(self, within: DocumentFilter | None) -> LocalRetriever:
+    def only(self, within: DocumentFilter | None) -> HybridRetriever:
         """Return the same retriever restricted to some documents."""
         return self.adjusted(within=within)
 
@@ -281,8 +278,8 @@ class LocalRetriever(BaseRetriever):
         top_k: int | None = None,
         walk: bool = True,
         postprocessors: Sequence[BaseNodePostprocessor] = (),
-        home: Callable[[], AbstractContextManager[LocalRetriever]] | None = None,
-    ) -> LocalRetriever:
+        home: Callable[[], AbstractContextManager[HybridRetriever]] | None = None,
+    ) -> HybridRetriever:
         """Return the same retriever restricted to some documents, with other last steps.
 
         Args:
@@ -314,6 +311,7 @@ class LocalRetriever(BaseRetriever):
         min_relevance: float = 0.0,
         within: DocumentFilter | None = None,
         expander: Expander | None = None,
+        rescore: Rescore | None = None,
         on_event: Listener = null_listener,
     ) -> SearchResult:
         """Search passages, best first, each with its list scores and walk path.
@@ -321,7 +319,7 @@ class LocalRetriever(BaseRetriever):
         With `within`, every list and the walk see only the documents that it admits.
         `on_event` hears
         of each stage as it ends. `expander` makes the searches of this one instead of the
-        retriever's own.
+        retriever's own; `rescore` changes the scores before passages are read.
 
         Raises:
             QuestionError: a `top_k` below 1.
@@ -333,13 +331,22 @@ class LocalRetriever(BaseRetriever):
                 min_relevance=min_relevance,
                 within=within,
                 expander=expander,
+                rescore=rescore,
                 on_event=on_event,
             )
             found(search.passages)
         return search
 
+    def scored_chunks(self, question: str) -> list[tuple[Chunk, float]]:
+        """Return the chunks of the passages found with their scores; LlamaIndex is not told."""
+        with self._at_home() as retriever:
+            found = retriever._search(question).passages
+        with self._library.read() as connection:
+            held = read_chunks(connection, [passage.chunk_id for passage in found])
+        return [(held[p.chunk_id], p.score) for p in found if p.chunk_id in held]
+
     @contextmanager
-    def _at_home(self) -> Iterator[LocalRetriever]:
+    def _at_home(self) -> Iterator[HybridRetriever]:
         """Yield this retriever over the part of the library that it searches."""
         if self._home is None:
             yield self
@@ -359,6 +366,7 @@ class LocalRetriever(BaseRetriever):
         min_relevance: float = 0.0,
         within: DocumentFilter | None = None,
         expander: Expander | None = None,
+        rescore: Rescore | None = None,
         on_event: Listener = null_listener,
     ) -> SearchResult:
         wanted = self._settings.top_k if top_k is None else top_k
@@ -366,7 +374,9 @@ class LocalRetriever(BaseRetriever):
         within, steps = within or self._within, Tracer(on_event)
         searches = self._searches(question, within, steps, expander or self._expander)
         pool = wanted if self._judge is None else max(wanted, self._judge.candidates)
-        passages = self._found(question, searches, within=within, limit=pool, steps=steps)
+        passages = self._found(
+            question, searches, within=within, limit=pool, rescore=rescore, steps=steps
+        )
         if self._judge is not None:
             told: list[str] = []
             passages = rerank_passages(
@@ -430,6 +440,7 @@ class LocalRetriever(BaseRetriever):
         within: DocumentFilter | None,
         limit: int,
         steps: Tracer,
+        rescore: Rescore | None = None,
     ) -> list[Passage]:
         with self._library.read() as connection:
             english = self._views.current(connection, within).of(self._keyword.readable)
@@ -445,6 +456,9 @@ class LocalRetriever(BaseRetriever):
             chunks = len(shown.view.chunk_ids)
             steps.record("view", f"{chunks} chunks", "; ".join(known), names=len(known))
             ranking = self._rank(asked, searches, vectors, shown, steps)
+            if rescore is not None:
+                scores = rescore(shown.view.documents, ranking.scores)
+                ranking = replace(ranking, scores=scores, walk_order=None)
             if self._settings.walk and self._settings.second_look:
                 ranking = self._look_again(connection, asked, ranking, shown)
                 first = f"the first {LOOKED_AT} as a set"
@@ -472,7 +486,7 @@ class LocalRetriever(BaseRetriever):
             return view.find_entities(connection, text)
 
     def idf(self, within: DocumentFilter | None = None) -> TokenWeight:
-        """Return idf of tokens within the question's namespaces; see `KeywordRetriever.idf`."""
+        """Return idf of tokens within the question's namespaces; see `KeywordIndex.idf`."""
         with self._library.read() as connection:
             counted = self._views.current(connection, within or self._within).counted
         return self._keyword.idf(counted)
@@ -481,21 +495,6 @@ class LocalRetriever(BaseRetriever):
         """Return ids of non-empty documents that a filter admits."""
         with self._library.read() as connection:
             return frozenset(self._views.current(connection, within).view.documents)
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        with self._at_home() as retriever:
-            found = retriever._search(query_bundle.query_str).passages
-        with self._library.read() as connection:
-            held = read_chunks(connection, [passage.chunk_id for passage in found])
-        return [
-            NodeWithScore(node=node_of_chunk(held[p.chunk_id]), score=p.score)
-            for p in found
-            if p.chunk_id in held
-        ]
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        # Embedding may wait for a server: the event loop must go on.
-        return await asyncio.to_thread(self._retrieve, query_bundle)
 
     def _embed(self, question: str, english: NDArray[np.float32]) -> QueryVectors:
         """Embed a question in every space that reads it and some of the passages.

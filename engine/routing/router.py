@@ -1,39 +1,23 @@
-"""Query router on LlamaIndex's `RouterQueryEngine`: local, global or both.
+"""Query router: local, global or both.
 
 `QuerySelector` hears the rules, the likeness to examples and, where these are in doubt, a language
-model: one short call whose reply is read tolerantly. An `Answer` travels in the metadata of
-LlamaIndex's `Response`. LlamaIndex's global `Settings` are never read.
+model: one short call whose reply is read tolerantly. `llamaindex.LibraryRouter` is the same as
+LlamaIndex's `RouterQueryEngine`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
-from typing import Any, Protocol, get_args
-
-from llama_index.core.base.base_query_engine import BaseQueryEngine
-from llama_index.core.base.base_selector import BaseSelector, SelectorResult, SingleSelection
-from llama_index.core.base.embeddings.base import BaseEmbedding
-from llama_index.core.base.response.schema import RESPONSE_TYPE, Response
-from llama_index.core.callbacks import CallbackManager
-from llama_index.core.indices.prompt_helper import ChatPromptHelper, PromptHelper
-from llama_index.core.llms import MockLLM
-from llama_index.core.prompts.mixin import PromptDictType, PromptMixinType
-from llama_index.core.query_engine import RouterQueryEngine
-from llama_index.core.response_synthesizers import TreeSummarize
-from llama_index.core.schema import QueryBundle
-from llama_index.core.tools import QueryEngineTool
-from llama_index.core.tools.types import ToolMetadata
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from ..answering.answerer import combine_answers, global_events, local_events
 from ..answering.connections import connection_pairs
-from ..errors import ModelError, QuestionError
+from ..errors import ModelError
 from ..events import Listener, RouteEvent, StepEvent, null_listener
-from ..observability import response_of
 from ..prompts import ABSTENTION, Language, fence, fill_prompt, language_of, prompt_text
 from ..retrieval.passages import Tracer
 from ..retrieval.retriever import SearchResult
@@ -51,6 +35,9 @@ from .rules import (
     explain_split,
     goes_both_ways,
 )
+
+if TYPE_CHECKING:
+    from ..embeddings.embedding_model import EmbeddingModel
 
 
 class Answering(Protocol):
@@ -74,29 +61,20 @@ class Answering(Protocol):
 FromFound = Callable[[SearchResult], Answering]
 """Gives the local engine that answers from what was retrieved before."""
 
-ANSWER_KEY = "answer"
-DESCRIPTIONS = {
-    "local": "Facts: who, what, when, where, how; answered from the passages that say so.",
-    "global": "The whole collection: themes, overviews, what runs through many documents.",
-}
 
+@dataclass(slots=True, kw_only=True)
+class RoutedQuery:
+    """A question to some of the documents, on its way to an answer.
 
-@dataclass
-class RoutedQuery(QueryBundle):
-    """A question to some of the documents, as it travels through LlamaIndex's engines.
-
-    `turns` is what was said before it, `on_event` hears what happens on the way; `route`
-    is where it
-    was sent, once that is decided, `steps` what deciding took, and `answers` what came back so far.
-    `found` is what deciding retrieved, if it did: a local answer reads it instead of searching.
+    `turns` is what was said before it, `on_event` hears what happens on the way; `route` is where
+    it was sent, once that is decided, and `steps` what deciding took.
     """
 
+    question: str
     within: DocumentFilter | None = None
     turns: tuple[Turn, ...] = ()
     on_event: Listener = null_listener
     route: Route | None = None
-    answers: list[Answer] = field(default_factory=list)
-    found: SearchResult | None = None
     steps: Tracer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -111,159 +89,62 @@ class RoutedQuery(QueryBundle):
             "route",
             f"{route.mode}: {route.reason}",
             f"{route.mode}, confidence {route.confidence:.2f}",
-            self.query_str,
+            self.question,
             confidence=route.confidence,
             **features,
         )
 
 
-class AnswerEngine(BaseQueryEngine):
-    """A LlamaIndex query engine around a function that answers.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryRouter:
+    """Routes a question and answers it: locally, globally or both ways.
 
-    `beside` answers instead where the question goes both ways. `from_found` answers where
-    deciding retrieved for the question already.
+    `brief` is the short overview for both, `from_found` answers from what deciding retrieved.
     """
 
-    def __init__(
-        self,
-        answer: Answering,
-        *,
-        beside: Answering | None = None,
-        from_found: FromFound | None = None,
-    ) -> None:
-        self._answer = answer
-        self._beside = beside
-        self._from_found = from_found
-        super().__init__(callback_manager=CallbackManager([]))
+    selector: QuerySelector
+    local: Answering
+    overview: Answering
+    brief: Answering | None = None
+    from_found: FromFound | None = None
 
-    def _get_prompt_modules(self) -> PromptMixinType:
-        return {}
-
-    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        asked = routed_query(query_bundle)
-        plain = self._answer
-        if self._from_found is not None and asked.found is not None:
-            plain = self._from_found(asked.found)
-        if asked.route is not None and asked.route.mode == "both":
-            done = asked.answers
-            on_event = (
-                global_events(asked.on_event, done[0]) if done else local_events(asked.on_event)
-            )
-            answer = _asked_of(self._beside or plain, asked, on_event)
-        else:
-            answer = _asked_of(plain, asked, asked.on_event)
-        asked.answers.append(answer)
-        return _response(answer)
-
-    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        # A language model may think for a minute: the event loop must go on.
-        return await asyncio.to_thread(self._query, query_bundle)
+    def answer(self, asked: RoutedQuery) -> Answer:
+        """Answer a question; the step of routing stands first in its trace."""
+        route, found = self.selector.route_with_passages(asked.question, asked.within)
+        asked.go(route)
+        local = self.local
+        if self.from_found is not None and found is not None:
+            local = self.from_found(found)
+        match route.mode:
+            case "local":
+                answer = _asked_of(local, asked, asked.on_event)
+            case "global":
+                answer = _asked_of(self.overview, asked, asked.on_event)
+            case "both":
+                answer = both_ways(local, self.brief or self.overview, asked)
+        return with_route(answer, asked)
 
 
-class QueryRouter(RouterQueryEngine):
-    """LlamaIndex router whose response holds one `Answer`, also for two engines."""
-
-    def between(
-        self, *, local: Answering, overview: Answering, from_found: FromFound | None = None
-    ) -> QueryRouter:
-        """One that chooses as this one does, between others."""
-        return build_router(self._selector, local=local, overview=overview, from_found=from_found)
-
-    def _query(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        asked = routed_query(query_bundle)
-        return _with_answer(super()._query(asked), asked)
-
-    async def _aquery(self, query_bundle: QueryBundle) -> RESPONSE_TYPE:
-        asked = routed_query(query_bundle)
-        return _with_answer(await super()._aquery(asked), asked)
-
-
-class _Joining(TreeSummarize):
-    """Summariser of LlamaIndex's router that joins responses without a model."""
-
-    def get_response(
-        self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any
-    ) -> str:
-        return "\n\n".join(text_chunks)
-
-    async def aget_response(
-        self, query_str: str, text_chunks: Sequence[str], **response_kwargs: Any
-    ) -> str:
-        return "\n\n".join(text_chunks)
-
-
-def build_router(
-    selector: BaseSelector,
-    *,
-    local: Answering,
-    overview: Answering,
-    brief: Answering | None = None,
-    from_found: FromFound | None = None,
-) -> QueryRouter:
-    """Build the router over local and global engines.
-
-    `brief` is the short overview for both, `from_found` the local one from what was retrieved.
-    """
-    # Left out, these two would make LlamaIndex read its global settings and turn to OpenAI.
-    silent = MockLLM()
-    tools = [
-        QueryEngineTool.from_defaults(engine, name=name, description=DESCRIPTIONS[name])
-        for name, engine in (
-            ("local", AnswerEngine(local, from_found=from_found)),
-            ("global", AnswerEngine(overview, beside=brief)),
-        )
-    ]
-    summariser = _Joining(
-        llm=silent,
-        callback_manager=CallbackManager([]),
-        # Nothing is cut: neither a vocabulary nor the global settings are read.
-        prompt_helper=PromptHelper(tokenizer=list),
-        chat_prompt_helper=ChatPromptHelper(tokenizer=list),
-    )
-    return QueryRouter(selector, tools, llm=silent, summarizer=summariser)
+def with_route(answer: Answer, asked: RoutedQuery) -> Answer:
+    """Return the answer with its route and the routing step first in its trace."""
+    return replace(answer, route=asked.route, trace=(*asked.steps.steps, *answer.trace))
 
 
 def both_ways(local: Answering, brief: Answering, asked: RoutedQuery) -> Answer:
-    """Both ways because that was asked for: no router decides."""
+    """Answer locally and globally, and join the two."""
     first = _asked_of(local, asked, local_events(asked.on_event))
     second = _asked_of(brief, asked, global_events(asked.on_event, first))
     return _joined(first, second, asked.on_event)
 
 
-def routed_query(query: QueryBundle) -> RoutedQuery:
-    """Wrap a LlamaIndex query bundle for the router; one from elsewhere has no filter."""
-    if isinstance(query, RoutedQuery):
-        return query
-    return RoutedQuery(query_str=query.query_str)
-
-
 def _asked_of(answering: Answering, asked: RoutedQuery, on_event: Listener) -> Answer:
-    return answering(asked.query_str, within=asked.within, turns=asked.turns, on_event=on_event)
-
-
-def _with_answer(response: RESPONSE_TYPE, asked: RoutedQuery) -> RESPONSE_TYPE:
-    if len(asked.answers) < 2:
-        return response
-    first, second = sorted(asked.answers, key=lambda answer: answer.mode == "global")
-    together = _response(_joined(first, second, asked.on_event))
-    together.metadata = {**(response.metadata or {}), **(together.metadata or {})}
-    return together
+    return answering(asked.question, within=asked.within, turns=asked.turns, on_event=on_event)
 
 
 def _joined(first: Answer, second: Answer, on_event: Listener) -> Answer:
     answer = combine_answers(first, second)
     on_event(StepEvent(step=answer.trace[-1]))
     return answer
-
-
-def _response(answer: Answer) -> Response:
-    return response_of(answer, {ANSWER_KEY: answer})
-
-
-def answer_of(response: RESPONSE_TYPE, asked: RoutedQuery) -> Answer:
-    """Return the answer of a router response, with the routing step first in its trace."""
-    answer: Answer = (response.metadata or {})[ANSWER_KEY]
-    return replace(answer, route=asked.route, trace=(*asked.steps.steps, *answer.trace))
 
 
 Ask = Callable[[Prompt], str]
@@ -353,7 +234,7 @@ class PrototypeClassifier:
     """
 
     def __init__(
-        self, embed_model: BaseEmbedding, *, readable: Callable[[str], float], identity: str = ""
+        self, embed_model: EmbeddingModel, *, readable: Callable[[str], float], identity: str = ""
     ) -> None:
         self._embed_model = embed_model
         self._readable = readable
@@ -379,14 +260,8 @@ Find = Callable[[str, DocumentFilter | None], SearchResult]
 """Retrieves for a question from the documents that a filter admits."""
 
 
-class RouteSelection(SingleSelection):
-    """A selection that also says how sure it is, 0.5 to 1."""
-
-    confidence: float
-
-
-class QuerySelector(BaseSelector):
-    """Selector of one or both of two tools named `local` and `global`.
+class QuerySelector:
+    """Chooses the way of a question: local, global or both.
 
     Args:
         embed_model: compares a question with typical ones; without it words alone do.
@@ -403,7 +278,7 @@ class QuerySelector(BaseSelector):
 
     def __init__(
         self,
-        embed_model: BaseEmbedding | None = None,
+        embed_model: EmbeddingModel | None = None,
         *,
         readable: Callable[[str], float] | None = None,
         identity: str = "",
@@ -488,47 +363,3 @@ class QuerySelector(BaseSelector):
             vector_likeness=self._typical.likeness(question) if self._typical else None,
             known_names=count(question, within) if count is not None else 0,
         )
-
-    def _select(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
-        route, found = self.route_with_passages(query.query_str, _within(query))
-        return _selection(choices, _told(route, query, found))
-
-    async def _aselect(self, choices: Sequence[ToolMetadata], query: QueryBundle) -> SelectorResult:
-        return await asyncio.to_thread(self._select, choices, query)
-
-    def _get_prompts(self) -> PromptDictType:
-        return {}
-
-    def _update_prompts(self, prompts_dict: PromptDictType) -> None:
-        if prompts_dict:
-            raise QuestionError(
-                f"the scope selector has no prompts to set: {sorted(prompts_dict)}; leave them out"
-            )
-
-
-def _within(query: QueryBundle) -> DocumentFilter | None:
-    """Return the document filter of a query."""
-    return query.within if isinstance(query, RoutedQuery) else None
-
-
-def _told(route: Route, query: QueryBundle, found: SearchResult | None) -> Route:
-    """Attach the decision, and what was retrieved for it, to our own query."""
-    if isinstance(query, RoutedQuery):
-        query.found = found
-        query.go(route)
-    return route
-
-
-def _selection(choices: Sequence[ToolMetadata], route: Route) -> SelectorResult:
-    names = [choice.name for choice in choices]
-    if sorted(str(name) for name in names) != ["global", "local"]:
-        raise QuestionError(f"tools of the router: {names!r}; give it 'local' and 'global'")
-    wanted = ("local", "global") if route.mode == "both" else (route.mode,)
-    return SelectorResult(
-        selections=[
-            RouteSelection(
-                index=names.index(name), reason=route.reason, confidence=route.confidence
-            )
-            for name in wanted
-        ]
-    )

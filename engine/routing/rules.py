@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from graph.text.cjk import count_han, has_han
+from graph.text.patterns import lazy_regex
 
 from ..prompts import Language, language_of
 from ..types import Mode, Passage, Route
@@ -239,7 +240,7 @@ _FIRST_NAME = -1.0
 _FURTHER_NAME = -0.4
 _MAX_NAMES = 5
 
-_NAME = re.compile(r"\b[A-Z][\w'’-]*(?:\s+(?:of|the|de|la|von|van|and)?\s*[A-Z][\w'’-]*)*")
+_NAME = lazy_regex(r"\b[A-Z][\w'’-]*(?:\s+(?:of|the|de|la|von|van|and)?\s*[A-Z][\w'’-]*)*")
 _NO_NAMES = frozenset(
     re.findall(
         r"\w+",
@@ -286,7 +287,7 @@ def names_in(question: str) -> list[str]:
 
 
 LIKENESS = "likeness to typical questions"
-_NAMES = re.compile(r"holds (\d+) name\(s\)")
+_NAMES = lazy_regex(r"holds (\d+) name\(s\)")
 FOUND = "stands in one place"
 _FIRST = 12
 _BY_SHARE = 0.7
@@ -545,12 +546,12 @@ _ASKS = (
     r"(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|has|have|can"
     r"|summari[sz]e|outline|describe|tell|give|list|explain|compare)\b"
 )
-_CUT = re.compile(
+_CUT = lazy_regex(
     rf"[,;?]\s*(?:and\s+|but\s+|also\s+|plus\s+|then\s+)*(?={_ASKS})|\s+and\s+(?:also\s+)?(?={_ASKS})"
     r"|[，；。？]\s*(?:以及|另外|还有|并且|同时|再)?",
     re.IGNORECASE,
 )
-_ASKS_ZH = re.compile(r"谁|什么|哪|何|多少|几|吗|怎|为什么|是否|请|概括|总结|介绍|说说|列出|归纳")
+_ASKS_ZH = lazy_regex(r"谁|什么|哪|何|多少|几|吗|怎|为什么|是否|请|概括|总结|介绍|说说|列出|归纳")
 _FEWEST_WORDS = 3
 _FEWEST_HAN = 6
 

@@ -1,28 +1,21 @@
-"""BM25 over titles and bodies: a subclass of LlamaIndex's `BM25Retriever` over our own tokens.
+"""BM25 of titles and bodies over our own tokens.
 
-The stock pattern takes a whole Chinese clause for one token. This one accepts an empty library and
-gives the score arrays of both fields, which are files in `derived/`, memory-mapped. All names of an
-entity count as one term (刘备 finds 玄德). A chunk is indexed with its title and context line.
+The score arrays of both fields are files in `derived/`, memory-mapped. All names of an entity count
+as one term (刘备 finds 玄德). A chunk is indexed with its title and context line.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-import bm25s
 import numpy as np
-from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.callbacks import CallbackManager
-from llama_index.core.schema import NodeWithScore, QueryBundle
-from llama_index.retrievers.bm25 import BM25Retriever
 from numpy.typing import NDArray
 from sqlalchemy import Connection, select
 
@@ -30,30 +23,23 @@ from graph.text.cjk import HAN
 
 from . import files
 from .graph_api import (
+    Chunk,
     Fault,
     QuestionNames,
     chunk_table,
     facts_generation,
     isolation,
-    node_of_chunk,
     read_chunks,
+    rows_in,
 )
 from .library import Library
+from .postings import Count, FieldPostings, PostingBlock, idf, token_hash
 from .schema import KeywordEntry, keywords
 
 Scores = NDArray[np.float32]
 Frequencies = NDArray[np.float64]
-Postings = Callable[[str], tuple[NDArray[np.integer], Scores]]
-"""Token → rows that hold it, and BM25 scores; both empty for an unknown token."""
-
 NAME_WEIGHT = 2.0
 """Weight of an entity name in words; a full name mostly has two."""
-_NEARLY_ALL = 0.999
-
-
-def name_idf(held: int, count: int) -> float:
-    """ln(1 + (n − df + ½) / (df + ½)), of a word that `held` of `count` passages have."""
-    return math.log(1 + (count - held + 0.5) / (held + 0.5))
 
 
 def drop_supersets(names: Sequence[str]) -> list[str]:
@@ -63,7 +49,7 @@ def drop_supersets(names: Sequence[str]) -> list[str]:
 
 def alias_bm25_scores(
     forms: Sequence[Sequence[str]],
-    postings: Postings,
+    postings: Count,
     *,
     count: int,
     seen: NDArray[np.bool_] | None = None,
@@ -79,35 +65,43 @@ def alias_bm25_scores(
     for tokens in forms:
         often += _occurrences(tokens, postings, count)
     counted = often if seen is None else often[seen]
-    weight = NAME_WEIGHT * name_idf(int(np.count_nonzero(counted)), counted.size)
+    weight = NAME_WEIGHT * idf(int(np.count_nonzero(counted)), counted.size)
     return np.asarray(weight * often / (1 + often), dtype=np.float32)
 
 
-def _occurrences(tokens: Sequence[str], postings: Postings, count: int) -> Frequencies:
-    """Return how often each passage has all tokens, in units of k1 × its length factor.
-
-    Lucene's score of a token is idf × x / (1 + x) with x the frequency in these units.
-    """
+def _occurrences(tokens: Sequence[str], postings: Count, count: int) -> Frequencies:
+    """Return how often each passage has all tokens, in units of k1 × its length factor."""
     rarest: Frequencies | None = None
     for token in dict.fromkeys(tokens):
-        rows, scores = postings(token)
+        rows, some = postings(token)
         often = np.zeros(count, dtype=np.float64)
-        if rows.size:
-            share = np.minimum(scores / name_idf(rows.size, count), _NEARLY_ALL)
-            often[rows] = share / (1 - share)
+        often[rows] = some
         rarest = often if rarest is None else np.minimum(rarest, often)
     return np.zeros(count, dtype=np.float64) if rarest is None else rarest
 
 
-K1, B = 1.2, 0.75
 TITLE_WEIGHT = 0.3
 """The share of the title's own score, where this list alone retrieves."""
 FIELDS = ("title", "heading", "body")
 KIND = "bm25"
+KEY = b"loregraph keywords"
+"""Key of the hashes that stand for tokens in files."""
 Tokens = Callable[[str], list[str]]
 _PLAIN = re.compile(rf"[^\W_{HAN}]+|(?=([{HAN}]{{2}}))")
 Rows = NDArray[np.int64] | None
 """The rows over which words are counted; None is all."""
+
+
+WORN_ABOVE = 0.1
+"""The share of rows that came or went since the base was built, above which it is built anew."""
+
+
+@dataclass(frozen=True)
+class _Segment:
+    """Passages indexed together: a mark of each, and the counts of each field."""
+
+    marks: NDArray[np.uint64]
+    blocks: dict[str, PostingBlock]
 
 
 @dataclass(frozen=True)
@@ -115,17 +109,25 @@ class _Built:
     generation: int
     chunk_ids: tuple[str, ...]
     readable: NDArray[np.float32]
-    fields: dict[str, bm25s.BM25 | None]
+    segments: tuple[_Segment, ...]
+    fields: dict[str, FieldPostings]
 
 
-class KeywordRetriever(BM25Retriever):
+class _Row(NamedTuple):
+    """A chunk of the library, and what its tokens are known by."""
+
+    chunk_id: str
+    stamp: str
+    readable: float
+
+
+class KeywordIndex:
     """BM25 of title and text together, plus a share of title or heading alone, the higher.
 
     Args:
         library: where tokens are kept.
         tokens: text to tokens, the same for passages and questions.
         readable: text to 0–1, how much of it the embedding model can read; kept with the tokens.
-        top_k: how many nodes `retrieve` gives at most.
     """
 
     def __init__(
@@ -134,16 +136,12 @@ class KeywordRetriever(BM25Retriever):
         *,
         tokens: Tokens,
         readable: Callable[[str], float],
-        top_k: int = 10,
     ) -> None:
         self._library = library
         self._tokens = tokens
         self._readable = readable
         self._guard = threading.Lock()
         self._built: _Built | None = None
-        self.similarity_top_k = top_k
-        # The stock constructor builds its own arrays with its own tokeniser: passed over.
-        BaseRetriever.__init__(self, callback_manager=CallbackManager([]))
 
     def index_nodes(self, texts: Sequence[tuple[str, str, str, str]]) -> dict[str, Fault]:
         """Store the tokens of `(chunk id, title, heading, body)`.
@@ -210,7 +208,7 @@ class KeywordRetriever(BM25Retriever):
         """Token → how many chunks hold it, in title or text; of those rows alone."""
         built = self._current()
         seen = _mask(counted, len(built.chunk_ids))
-        return cache(lambda token: _frequency(built.fields["body"], token, seen))
+        return cache(lambda token: built.fields["body"].frequency(token, seen=seen))
 
     def idf(self, counted: Rows = None) -> Callable[[str], float]:
         """Token → ln(1 + (n − df + ½) / (df + ½)) over the chunks, or over these rows.
@@ -219,24 +217,18 @@ class KeywordRetriever(BM25Retriever):
         """
         count = self.passage_count(counted)
         frequency = self.document_frequency(counted)
-        return cache(lambda token: name_idf(frequency(token), count))
+        return cache(lambda token: idf(frequency(token), count))
 
-    def forget_files(self) -> None:
-        """Delete the kept arrays: they hold words of texts that may have been removed."""
-        files.delete_artifacts(self._library.path / "derived", KIND)
-
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+    def scored_chunks(self, question: str, *, top_k: int) -> list[tuple[Chunk, float]]:
+        """Return the best chunks by these words alone, with their scores."""
         with self._library.read() as connection:  # one picture for all steps
-            found = self.field_scores(query_bundle.query_str)
+            found = self.field_scores(question)
             total = found["body"] + TITLE_WEIGHT * found["title"]
-            order = np.lexsort((np.arange(total.size), -total))[: self.similarity_top_k]
+            order = np.lexsort((np.arange(total.size), -total))[:top_k]
             ids = self.chunk_ids
             best = [(ids[row], float(total[row])) for row in order if total[row] > 0]
             held = read_chunks(connection, [chunk_id for chunk_id, _ in best])
-        return [
-            NodeWithScore(node=node_of_chunk(held[chunk_id]), score=score)
-            for chunk_id, score in best
-        ]
+        return [(held[chunk_id], score) for chunk_id, score in best]
 
     def _current(self) -> _Built:
         # First a connection, then the guard, as where a reader is inside a view already.
@@ -247,51 +239,124 @@ class KeywordRetriever(BM25Retriever):
             return self._built
 
     def _build(self, connection: Connection, now: int) -> _Built:
-        rows = self._rows(connection)
-        if not rows:
-            return _Built(now, (), np.zeros(0, np.float32), dict.fromkeys(FIELDS))
-        ids = tuple(row[0] for row in rows)
-        # Other versions of the library may write other files.
-        digest = hashlib.sha256(f"{bm25s.__version__} {K1} {B}\x1e".encode())
-        for chunk_id, entry in rows:
-            words = "\x1f".join((chunk_id, entry.title, entry.heading, entry.body))
-            digest.update(f"{words}\x1e".encode())
-        texts = {field: [str(getattr(entry, field)) for _, entry in rows] for field in FIELDS}
-
-        def fresh() -> dict[str, bm25s.BM25 | None]:
-            return {field: _indexed(some) for field, some in texts.items()}
-
-        fields = files.load_artifact(
-            self._library.path / "derived" / f"{KIND}-{digest.hexdigest()[:32]}",
-            write=lambda folder: _save(fresh(), folder),
-            load=lambda folder: {
-                field: _load(folder / field) if any(some) else None for field, some in texts.items()
-            },
+        rows, made = self._rows(connection)
+        marks = np.array([_mark(row.chunk_id, row.stamp) for row in rows], dtype=np.uint64)
+        held = self._built.segments if self._built else self._stored()
+        known = np.concatenate([one.marks for one in held]) if held else marks[:0]
+        new = np.flatnonzero(~np.isin(marks, known))
+        gone = np.count_nonzero(~np.isin(known, marks))
+        tail = sum(len(one.marks) for one in held[1:])
+        if not held or new.size + tail + gone > WORN_ABOVE * len(rows):
+            held, new = (), np.arange(len(rows))
+        while len(held) > 1 and len(held[-1].marks) <= new.size:  # a segment twice as long at least
+            again = np.flatnonzero(np.isin(marks, held[-1].marks))
+            held, new = held[:-1], np.union1d(again, new)
+        if new.size:
+            texts = self._texts(connection, [rows[row].chunk_id for row in new], made)
+            segment = _segment(marks[new], texts)
+            if not held:
+                self._store(segment)
+            held = (*held, segment)
+        return _Built(
+            now,
+            tuple(row.chunk_id for row in rows),
+            np.array([row.readable for row in rows], dtype=np.float32),
+            held,
+            _fields(held, marks),
         )
-        readable = np.array([entry.readable for _, entry in rows], dtype=np.float32)
-        return _Built(now, ids, readable, fresh() if fields is None else fields)
 
-    def _rows(self, connection: Connection) -> list[tuple[str, KeywordEntry]]:
-        """Return id and tokens of every chunk, in order.
+    def _stored(self) -> tuple[_Segment, ...]:
+        """Return the base of an earlier run; empty where there is none."""
+        found = files.find_artifact(self._library.path / "derived", KIND, load=_load)
+        return () if found is None else (found,)
 
-        Tokens of a chunk that came by another way than `index_nodes` are made here.
+    def _store(self, base: _Segment) -> None:
+        digest = hashlib.sha256(base.marks.tobytes()).hexdigest()[:32]
+        files.load_artifact(
+            self._library.path / "derived" / f"{KIND}-{digest}",
+            write=lambda folder: _save(base, folder),
+            load=_load,
+        )
+
+    def _texts(
+        self, connection: Connection, chunk_ids: Sequence[str], made: Mapping[str, KeywordEntry]
+    ) -> list[KeywordEntry]:
+        """Return the tokens of these chunks, in their order."""
+        query = select(keywords.c.chunk_id, *(keywords.c[name] for name in KeywordEntry._fields))
+        found = dict(made)
+        for row in rows_in(connection, query, keywords.c.chunk_id, chunk_ids):
+            found[row[0]] = KeywordEntry(*row[1:])
+        return [found[chunk_id] for chunk_id in chunk_ids]
+
+    def _rows(self, connection: Connection) -> tuple[list[_Row], dict[str, KeywordEntry]]:
+        """Return every chunk by document, position and id, and what was made here.
+
+        Tokens of a chunk that came by another way than `index_nodes` are made here, by its id.
         """
         query = (
-            select(chunk_table.c.id, *(keywords.c[name] for name in KeywordEntry._fields))
+            select(chunk_table.c.id, keywords.c.stamp, keywords.c.readable)
             .outerjoin(keywords, chunk_table.c.id == keywords.c.chunk_id)
             .order_by(chunk_table.c.document_id, chunk_table.c.position, chunk_table.c.id)
         )
-        rows = connection.execute(query).all()
-        missing = read_chunks(connection, [row.id for row in rows if row.body is None])
+        rows = [_Row(*row) for row in connection.execute(query)]
+        missing = [row.chunk_id for row in rows if row.stamp is None]
         made = {
             chunk.id: self._entry(
                 chunk.title,
                 nearest_heading(chunk.headings),
                 f"{chunk.context}\n{chunk.text}".lstrip("\n"),
             )
-            for chunk in missing.values()
+            for chunk in read_chunks(connection, missing).values()
         }
-        return [(row.id, made.get(row.id) or KeywordEntry(*row[1:])) for row in rows]
+        for place, row in enumerate(rows if made else ()):
+            if row.chunk_id in made:
+                entry = made[row.chunk_id]
+                rows[place] = _Row(row.chunk_id, entry.stamp, entry.readable)
+        return rows, made
+
+
+def _mark(chunk_id: str, stamp: str) -> int:
+    """Return the number that stands for a chunk with these tokens; no id stands in a file."""
+    return token_hash(f"{chunk_id}\x1f{stamp}", KEY)
+
+
+def _segment(marks: NDArray[np.uint64], entries: Sequence[KeywordEntry]) -> _Segment:
+    blocks = {
+        field: PostingBlock.build([getattr(entry, field) for entry in entries], key=KEY)
+        for field in FIELDS
+    }
+    return _Segment(marks, blocks)
+
+
+def _fields(segments: Sequence[_Segment], marks: NDArray[np.uint64]) -> dict[str, FieldPostings]:
+    """Return the counts of each field over the rows of these marks, in their order."""
+    order = np.argsort(marks, kind="stable")
+    places = tuple(_places(marks, order, one.marks) for one in segments)
+    return {
+        field: FieldPostings(tuple(one.blocks[field] for one in segments), places, len(marks), KEY)
+        for field in FIELDS
+    }
+
+
+def _places(
+    marks: NDArray[np.uint64], order: NDArray[np.int64], wanted: NDArray[np.uint64]
+) -> NDArray[np.int64]:
+    """Return where each wanted mark stands among `marks`, -1 for none; `order` sorts them."""
+    if not len(marks):
+        return np.full(len(wanted), -1)
+    found = order[np.minimum(np.searchsorted(marks, wanted, sorter=order), len(marks) - 1)]
+    return np.where(marks[found] == wanted, found, -1)
+
+
+def _save(segment: _Segment, folder: Path) -> None:
+    np.save(folder / "marks.npy", segment.marks)
+    for name, block in segment.blocks.items():
+        block.save(folder / name)
+
+
+def _load(folder: Path) -> _Segment:
+    blocks = {name: PostingBlock.load(folder / name) for name in FIELDS}
+    return _Segment(np.load(folder / "marks.npy"), blocks)
 
 
 def _entry_of(
@@ -319,69 +384,16 @@ def _mask(counted: Rows, count: int) -> NDArray[np.bool_]:
 
 
 def _field_scores(
-    field: bm25s.BM25 | None,
+    field: FieldPostings,
     wanted: Sequence[str],
     forms: Sequence[list[list[str]]],
     seen: NDArray[np.bool_],
 ) -> Scores:
     """Score query words, and entities by the tokens of all their names."""
-    scores = _scores(field, wanted, seen)
-    if field is not None:
-        for some in forms:
-            scores = scores + alias_bm25_scores(
-                some, partial(_postings, field), count=seen.size, seen=seen
-            )
+    scores = field.scores(wanted, seen=seen)
+    for some in forms:
+        scores = scores + alias_bm25_scores(some, field.occurrences, count=seen.size, seen=seen)
     return scores
-
-
-def _postings(field: bm25s.BM25, token: str) -> tuple[NDArray[np.integer], Scores]:
-    """Return the rows of a token and its score in each."""
-    number = field.vocab_dict.get(token)
-    first, last = (0, 0) if number is None else field.scores["indptr"][number : number + 2]
-    return field.scores["indices"][first:last], field.scores["data"][first:last]
-
-
-def _frequency(field: bm25s.BM25 | None, token: str, seen: NDArray[np.bool_]) -> int:
-    if field is None:
-        return 0
-    rows, _ = _postings(field, token)
-    return int(np.count_nonzero(seen[rows]))
-
-
-def _scores(field: bm25s.BM25 | None, wanted: Sequence[str], seen: NDArray[np.bool_]) -> Scores:
-    known = [token for token in wanted if field is not None and token in field.vocab_dict]
-    if field is None or not known:
-        return np.zeros(seen.size, dtype=np.float32)
-    if seen.all():
-        return np.asarray(field.get_scores(known), dtype=np.float32)
-    scores = np.zeros(seen.size, dtype=np.float32)
-    for token in known:  # Lucene's BM25 is a product: how rare the word is, and what the row gives
-        rows, given = _postings(field, token)
-        held = int(np.count_nonzero(seen[rows]))
-        if held:
-            here = name_idf(held, int(np.count_nonzero(seen)))
-            scores[rows] += given * np.float32(here / name_idf(rows.size, seen.size))
-    return scores
-
-
-def _indexed(texts: Sequence[str]) -> bm25s.BM25 | None:
-    """Build BM25 over space-separated tokens; None without any token."""
-    documents = [text.split() for text in texts]
-    if not any(documents):
-        return None
-    field = bm25s.BM25(k1=K1, b=B)
-    field.index(documents, show_progress=False, create_empty_token=False)
-    return field
-
-
-def _save(fields: dict[str, bm25s.BM25 | None], folder: Path) -> None:
-    for name, field in fields.items():
-        if field is not None:
-            field.save(str(folder / name), show_progress=False)
-
-
-def _load(folder: Path) -> bm25s.BM25:
-    return bm25s.BM25.load(str(folder), mmap=True)
 
 
 def _plain_words(text: str) -> str:

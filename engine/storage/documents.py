@@ -21,7 +21,6 @@ from ..ingest.document import sanitise_text
 from ..types import SEPARATOR, MetaValue, PendingChunk, SourceFailure, source_id
 from .external_index import ExternalDense
 from .graph_api import chunk_table, raise_generation
-from .indexer import Indexer
 from .integrity import find_damage
 from .library import DocumentRow, Library
 from .preparation import partial_count, why_partial
@@ -36,6 +35,7 @@ from .schema import (
 from .vector_spaces import VectorSpace
 
 if TYPE_CHECKING:
+    from .indexer import Indexer
     from .schema import Filters
 
 MOST_REMOVED = 20

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from filelock import FileLock, Timeout
-from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
@@ -35,6 +34,7 @@ from .vector_cache import count_vectors
 from .vector_stores import BATCH, OpenStore, collection_name, sha256_hex, translate_error
 
 if TYPE_CHECKING:
+    from llama_index.core.schema import TextNode
     from llama_index.core.vector_stores.types import MetadataFilters
 
 
@@ -117,6 +117,8 @@ def _node(
     name: str, chunk_id: str, document_id: str, *, namespace: str, vector: list[float]
 ) -> TextNode:
     """Build a point without text, so that deleted text leaves no copy."""
+    from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
+
     node = TextNode(
         id_=name,
         text="",

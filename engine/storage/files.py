@@ -58,6 +58,20 @@ def load_artifact(
     return None
 
 
+def find_artifact(parent: Path, kind: str, *, load: Callable[[Path], T]) -> T | None:
+    """Load a complete artefact of this kind, whatever it was made from; None where there is none.
+
+    For artefacts that say themselves what they hold, and may be behind the library.
+    """
+    for folder in sorted(parent.glob(f"{kind}-*")):
+        try:
+            if folder.suffix != ".part" and is_valid_artifact(folder):
+                return load(folder)
+        except OSError:
+            continue  # another process replaces it
+    return None
+
+
 def is_valid_artifact(folder: Path) -> bool:
     """Check whether the folder matches its manifest exactly."""
     try:

@@ -1,185 +1,194 @@
 """API of `graph` for the engine, with its errors mapped to the engine's.
 
-No other module of the engine imports `graph`, but for the character classes of `graph.text.cjk`.
+No other module of the engine imports `graph`, but for `graph.text.cjk` and `graph.text.patterns`.
+Names load on first use: a question needs no extraction, a statistic no search.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-from graph.communities.descriptions import (
-    Described,
-    Summaries,
-    batch_descriptions,
-    pending_descriptions,
-    save_summaries,
-    summarise_descriptions,
-    summary_prompt,
-)
-from graph.communities.leiden import CommunityTree
-from graph.communities.llm_reports import (
-    ReportBasis,
-    ReportMaterial,
-    ReportQueue,
-    ReportQuote,
-    WrittenReport,
-    evidences_of,
-    put_written,
-    read_written,
-    report_material,
-    report_prompt,
-    unwritten_among,
-)
 from graph.errors import GraphError, NameUnknown
-from graph.explore.communities import SeenCommunities, community_detail, read_seen_communities
-from graph.explore.explorer import Explorer
-from graph.explore.results import (
-    CommunityDetail,
-    CommunityList,
-    CommunityName,
-    EntityDetail,
-    EntityList,
-    EntityPath,
-    EntityView,
-    Neighbourhood,
-    RelationView,
-    SeenCommunity,
-    SourceQuote,
-)
-from graph.explore.visible_graph import VisibleGraph, read_seen
-from graph.export.html import drawing_scripts, to_html
-from graph.export.image import draw_picture, to_png, to_svg
-from graph.export.subgraph import (
-    Quote,
-    Subgraph,
-    neighbourhood_subgraph,
-    part_of_answer,
-    part_of_community,
-    seen_export,
-    to_graphml,
-    to_json,
-)
-from graph.extraction.chinese_aliases import name_introductions
-from graph.extraction.chinese_kin import APPOINTED, KIN
-from graph.extraction.llamaindex import ExtractionTransform
-from graph.extraction.llm.extractor import PackResult, extract_pack
-from graph.extraction.llm.json_repair import find_json
-from graph.extraction.llm.parsing import CUT_OFF
-from graph.extraction.llm.prompts import (
-    Correction,
-    ExtractionSchema,
-    Pack,
-    chunk_context,
-    pack_chunks,
-    prompt_of,
-)
-from graph.extraction.protocol import Extractor
-from graph.extraction.rule_based import LanguageExtractor, find_english_model
-from graph.isolation import Fault, Isolation, product_version
-from graph.llamaindex.index import KnowledgeGraphIndex
-from graph.llamaindex.store import (
-    HAND_MADE,
-    SqlGraphStore,
-    chunk_of_node,
-    document_splitter,
-    node_of_chunk,
-)
-from graph.llm import Ask, Prompt, load_prompt
-from graph.model import (
-    OCCURS_WITH,
-    Chunk,
-    Community,
-    Description,
-    Entity,
-    Evidence,
-    Extraction,
-    Finding,
-    GraphExport,
-    Mention,
-    Report,
-    merge_extractions,
-    shift_extraction,
-)
-from graph.naming import export_in
-from graph.pipeline import Derived, DeriveOptions, gc_paused
-from graph.resolution.llm_judge import (
-    PairQuestion,
-    PairVerdicts,
-    batch_questions,
-    judge_pairs,
-    judge_prompt,
-)
-from graph.resolution.name_parsing import SURNAMES, given_name, han_surname
-from graph.resolution.resolver import RENAME, delete_curation, put_curation
-from graph.resolution.review import (
-    NamedEntity,
-    OverrideEffect,
-    OverrideState,
-    find_entities,
-    plan_decision,
-    plan_undo,
-    save_verdicts,
-    standing_decisions,
-    uncertain_pairs,
-)
-from graph.search.global_search import (
-    Point,
-    Selection,
-    content_terms,
-    content_words,
-    informativeness,
-    report_match,
-    report_text,
-    select_reports,
-)
-from graph.search.global_strategies import (
-    SelectionLimits,
-    passage_report,
-    select_dynamic,
-)
-from graph.search.snapshot import NamedPlace, QuestionNames, WalkSnapshot, read_view
-from graph.search.walk import WalkGraph
-from graph.storage.database import (
-    Database,
-    derived_reports,
-    is_fresh,
-    read_chunks,
-    read_communities,
-    read_export,
-    read_reports,
-)
-from graph.storage.facts import (
-    DERIVE,
-    EXTRACT,
-    FAILED,
-    LINK,
-    UnreadChunk,
-    delete_chunks,
-    derived_stamp,
-    extractions_by_text,
-    facts_generation,
-    forget_faults,
-    in_batches,
-    put_chunks,
-    put_extractions,
-    put_faults,
-    put_pending,
-    raise_generation,
-    read_extractions,
-    read_state,
-    reports_stamp,
-    text_sha,
-    unread_chunks,
-    write_state,
-)
-from graph.storage.packed_arrays import load_view, save_view, view_stamp
-from graph.storage.schema import chunks as chunk_table
-from graph.storage.schema import faults, metadata
-from graph.text.names import bare_heading, capitalised_names
-from graph.text.sentences import Segment, sentence_spans
+from graph.isolation import Isolation
 
 from ..errors import EngineError, GraphStageError, UnknownName
+
+if TYPE_CHECKING:
+    from graph.communities.descriptions import (
+        Described,
+        Summaries,
+        batch_descriptions,
+        pending_descriptions,
+        save_summaries,
+        summarise_descriptions,
+        summary_prompt,
+    )
+    from graph.communities.leiden import CommunityTree
+    from graph.communities.llm_reports import (
+        ReportBasis,
+        ReportMaterial,
+        ReportQueue,
+        ReportQuote,
+        WrittenReport,
+        evidences_of,
+        put_written,
+        read_written,
+        report_material,
+        report_prompt,
+        unwritten_among,
+    )
+    from graph.errors import GraphError, NameUnknown
+    from graph.explore.communities import SeenCommunities, community_detail, read_seen_communities
+    from graph.explore.explorer import Explorer
+    from graph.explore.results import (
+        CommunityDetail,
+        CommunityList,
+        CommunityName,
+        EntityDetail,
+        EntityList,
+        EntityPath,
+        EntityView,
+        Neighbourhood,
+        RelationView,
+        SeenCommunity,
+        SourceQuote,
+    )
+    from graph.explore.visible_graph import VisibleGraph, read_seen
+    from graph.export.html import drawing_scripts, to_html
+    from graph.export.image import draw_picture, to_png, to_svg
+    from graph.export.subgraph import (
+        Quote,
+        Subgraph,
+        neighbourhood_subgraph,
+        part_of_answer,
+        part_of_community,
+        seen_export,
+        to_graphml,
+        to_json,
+    )
+    from graph.extraction.chinese_aliases import name_introductions
+    from graph.extraction.chinese_kin import APPOINTED, KIN
+    from graph.extraction.llamaindex import ExtractionTransform
+    from graph.extraction.llm.extractor import PackResult, extract_pack
+    from graph.extraction.llm.json_repair import find_json
+    from graph.extraction.llm.parsing import CUT_OFF
+    from graph.extraction.llm.prompts import (
+        Correction,
+        ExtractionSchema,
+        Pack,
+        chunk_context,
+        pack_chunks,
+        prompt_of,
+    )
+    from graph.extraction.protocol import Extractor
+    from graph.extraction.rule_based import LanguageExtractor, find_english_model
+    from graph.isolation import Fault, Isolation, product_version
+    from graph.llamaindex.index import KnowledgeGraphIndex
+    from graph.llamaindex.store import (
+        SqlGraphStore,
+        chunk_of_node,
+        document_splitter,
+        node_of_chunk,
+    )
+    from graph.llm import Ask, Prompt, load_prompt
+    from graph.model import (
+        OCCURS_WITH,
+        Chunk,
+        Community,
+        Description,
+        Entity,
+        Evidence,
+        Extraction,
+        Finding,
+        GraphExport,
+        Mention,
+        Report,
+        merge_extractions,
+        shift_extraction,
+    )
+    from graph.naming import export_in
+    from graph.pipeline import Derived, DeriveOptions, gc_paused
+    from graph.resolution.llm_judge import (
+        PairQuestion,
+        PairVerdicts,
+        batch_questions,
+        judge_pairs,
+        judge_prompt,
+    )
+    from graph.resolution.name_parsing import SURNAMES, given_name, han_surname
+    from graph.resolution.resolver import RENAME, delete_curation, put_curation
+    from graph.resolution.review import (
+        NamedEntity,
+        OverrideEffect,
+        OverrideState,
+        find_entities,
+        plan_decision,
+        plan_undo,
+        save_verdicts,
+        standing_decisions,
+        uncertain_pairs,
+    )
+    from graph.search.global_search import (
+        Point,
+        Selection,
+        content_terms,
+        content_words,
+        informativeness,
+        report_match,
+        report_text,
+        select_reports,
+    )
+    from graph.search.global_strategies import (
+        SelectionLimits,
+        passage_report,
+        select_dynamic,
+    )
+    from graph.search.snapshot import NamedPlace, QuestionNames, WalkSnapshot, read_view
+    from graph.search.walk import WalkGraph
+    from graph.storage.database import (
+        Database,
+        derived_reports,
+        is_fresh,
+        read_chunks,
+        read_communities,
+        read_export,
+        read_other_names,
+        read_reports,
+    )
+    from graph.storage.facts import (
+        DERIVE,
+        EXTRACT,
+        FAILED,
+        HAND_MADE,
+        LINK,
+        UnreadChunk,
+        delete_chunks,
+        derived_stamp,
+        extractions_by_text,
+        facts_generation,
+        forget_faults,
+        in_batches,
+        put_chunks,
+        put_extractions,
+        put_faults,
+        put_pending,
+        raise_generation,
+        read_extractions,
+        read_state,
+        reports_stamp,
+        rows_in,
+        text_sha,
+        unread_chunks,
+        write_state,
+    )
+    from graph.storage.packed_arrays import load_view, save_view, view_stamp
+    from graph.storage.schema import chunks as chunk_table
+    from graph.storage.schema import faults, metadata
+    from graph.text.names import bare_heading, capitalised_names
+    from graph.text.sentences import Segment, sentence_spans
 
 __all__ = [
     "APPOINTED",
@@ -322,6 +331,7 @@ __all__ = [
     "read_communities",
     "read_export",
     "read_extractions",
+    "read_other_names",
     "read_reports",
     "read_seen",
     "read_seen_communities",
@@ -333,6 +343,7 @@ __all__ = [
     "report_prompt",
     "report_text",
     "reports_stamp",
+    "rows_in",
     "save_summaries",
     "save_verdicts",
     "save_view",
@@ -356,6 +367,91 @@ __all__ = [
     "view_stamp",
     "write_state",
 ]
+
+_HOMES = {
+    "communities.descriptions": (
+        "Described Summaries batch_descriptions pending_descriptions save_summaries "
+        "summarise_descriptions summary_prompt"
+    ),
+    "communities.leiden": "CommunityTree",
+    "communities.llm_reports": (
+        "ReportBasis ReportMaterial ReportQueue ReportQuote WrittenReport evidences_of "
+        "put_written read_written report_material report_prompt unwritten_among"
+    ),
+    "explore.communities": "SeenCommunities community_detail read_seen_communities",
+    "explore.explorer": "Explorer",
+    "explore.results": (
+        "CommunityDetail CommunityList CommunityName EntityDetail EntityList EntityPath "
+        "EntityView Neighbourhood RelationView SeenCommunity SourceQuote"
+    ),
+    "explore.visible_graph": "VisibleGraph read_seen",
+    "export.html": "drawing_scripts to_html",
+    "export.image": "draw_picture to_png to_svg",
+    "export.subgraph": (
+        "Quote Subgraph neighbourhood_subgraph part_of_answer part_of_community seen_export "
+        "to_graphml to_json"
+    ),
+    "extraction.chinese_aliases": "name_introductions",
+    "extraction.chinese_kin": "APPOINTED KIN",
+    "extraction.llamaindex": "ExtractionTransform",
+    "extraction.llm.extractor": "PackResult extract_pack",
+    "extraction.llm.json_repair": "find_json",
+    "extraction.llm.parsing": "CUT_OFF",
+    "extraction.llm.prompts": (
+        "Correction ExtractionSchema Pack chunk_context pack_chunks prompt_of"
+    ),
+    "extraction.protocol": "Extractor",
+    "extraction.rule_based": "LanguageExtractor find_english_model",
+    "isolation": "Fault product_version",
+    "llamaindex.index": "KnowledgeGraphIndex",
+    "llamaindex.store": "SqlGraphStore chunk_of_node document_splitter node_of_chunk",
+    "llm": "Ask Prompt load_prompt",
+    "model": (
+        "OCCURS_WITH Chunk Community Description Entity Evidence Extraction Finding GraphExport "
+        "Mention Report merge_extractions shift_extraction"
+    ),
+    "naming": "export_in",
+    "pipeline": "Derived DeriveOptions gc_paused",
+    "resolution.llm_judge": "PairQuestion PairVerdicts batch_questions judge_pairs judge_prompt",
+    "resolution.name_parsing": "SURNAMES given_name han_surname",
+    "resolution.resolver": "RENAME delete_curation put_curation",
+    "resolution.review": (
+        "NamedEntity OverrideEffect OverrideState find_entities plan_decision plan_undo "
+        "save_verdicts standing_decisions uncertain_pairs"
+    ),
+    "search.global_search": (
+        "Point Selection content_terms content_words informativeness report_match report_text "
+        "select_reports"
+    ),
+    "search.global_strategies": "SelectionLimits passage_report select_dynamic",
+    "search.snapshot": "NamedPlace QuestionNames WalkSnapshot read_view",
+    "search.walk": "WalkGraph",
+    "storage.database": (
+        "Database derived_reports is_fresh read_chunks read_communities read_export "
+        "read_other_names read_reports"
+    ),
+    "storage.facts": (
+        "DERIVE EXTRACT FAILED HAND_MADE LINK UnreadChunk delete_chunks derived_stamp "
+        "extractions_by_text facts_generation forget_faults in_batches put_chunks "
+        "put_extractions put_faults put_pending raise_generation read_extractions read_state "
+        "reports_stamp rows_in text_sha unread_chunks write_state"
+    ),
+    "storage.packed_arrays": "load_view save_view view_stamp",
+    "storage.schema": "faults metadata",
+    "text.names": "bare_heading capitalised_names",
+    "text.sentences": "Segment sentence_spans",
+}
+"""Modules of `graph` and the names taken from each."""
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
+_PACKAGE = GraphError.__module__.removesuffix(".errors")  # `loregraph.graph` once installed
+
+
+def __getattr__(name: str) -> object:
+    if name == "chunk_table":
+        return import_module(f"{_PACKAGE}.storage.schema").chunks
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{_PACKAGE}.{_MODULE_OF[name]}"), name)
 
 
 def isolation(stage: str) -> Isolation:

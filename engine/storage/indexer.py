@@ -16,12 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from llama_index.core.schema import BaseNode, MetadataMode
-
 from ..errors import EngineError, LibraryBusy, LibraryUnusable
 from ..events import Progress, no_progress
 from ..types import PendingChunk, SourceFailure, SourceText
-from .bm25_index import KeywordRetriever, context_prefix, nearest_heading
+from .bm25_index import KeywordIndex, context_prefix, nearest_heading
 from .external_index import ExternalDense
 from .files import invalidate_snapshots
 from .graph_api import (
@@ -30,7 +28,6 @@ from .graph_api import (
     Derived,
     Extraction,
     Fault,
-    KnowledgeGraphIndex,
     graph_errors,
     is_fresh,
     isolation,
@@ -57,9 +54,12 @@ from .usage_log import drop_stale_replies
 from .vector_spaces import VectorSpace
 
 if TYPE_CHECKING:
+    from llama_index.core.schema import BaseNode
+
     from ..enrichment.entities import EntityRefiner, RefineResult
     from ..enrichment.extraction import LLMExtractionRunner
     from ..enrichment.reports import ReportWriter
+    from .graph_api import KnowledgeGraphIndex
 
 _log = logging.getLogger("loregraph")
 T = TypeVar("T")
@@ -112,7 +112,7 @@ class Indexer:
         chunker: a document's text to nodes with exact spans.
         plain_chunkers: cut in its place what it cannot, one after the other.
         graph: the knowledge-graph index.
-        keyword: the BM25 retriever.
+        keyword: the BM25 index.
         spaces: the vector spaces, none where embedding is switched off.
         recipe: everything that decides how a document is cut and extracted; a document stored
             under another recipe counts as changed. What a language model reads and what an
@@ -129,7 +129,7 @@ class Indexer:
         *,
         chunker: Chunker,
         graph: KnowledgeGraphIndex,
-        keyword: KeywordRetriever,
+        keyword: KeywordIndex,
         spaces: Sequence[VectorSpace],
         recipe: Sequence[str],
         english_share: Callable[[str], float] = lambda _text: 1.0,
@@ -174,7 +174,7 @@ class Indexer:
         """Return the batch with embedded windows of its chunks, in every space that reads them."""
         nodes = _nodes_of(batch)
         shares = self._shares(nodes)
-        windows = dict[str, Mapping[str, list[BaseNode]]]()
+        windows: dict[str, Mapping[str, list[BaseNode]]] = {}
         faults = dict[str, Fault]()
         run.progress("embed", run.chunks, run.chunks + len(nodes))
         with run.timed("embed"):
@@ -282,7 +282,6 @@ class Indexer:
         with run.timed("derive"), self._library.write() as connection, graph_errors():
             derived = self._graph.refresh(progress=run.progress)
             drop_stale_replies(connection)  # answers quote what may be gone
-        self._keyword.forget_files()
         invalidate_snapshots(self._library.path / "derived")
         delete_changed_copies(self._library)
         self._update_vector_store(run)
@@ -365,6 +364,8 @@ class Indexer:
         """Return stored LLM extractions of the same texts, by node."""
         if self._enrichment is None:
             return {}
+        from llama_index.core.schema import MetadataMode
+
         shas = {node.node_id: text_sha(node.get_content(MetadataMode.NONE)) for node in nodes}
         known = self._enrichment.known(shas.values())
         return {node_id: known[sha] for node_id, sha in shas.items() if sha in known}

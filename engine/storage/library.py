@@ -528,6 +528,12 @@ class Library:
             known = [{**row._mapping, "given": metadata_values(row.given)} for row in rows]
         return {values["id"]: DocumentRow(**values) for values in known}
 
+    def sources(self) -> set[str]:
+        """Return what documents came out of."""
+        with self.read() as connection:
+            query = select(documents.c.source).distinct()
+            return set(connection.execute(query).scalars())
+
     def holds(self, document_id: str) -> bool:
         """Check whether a document of this id exists."""
         query = select(documents.c.id).where(documents.c.id == document_id)
@@ -668,7 +674,7 @@ class Library:
                 connection.execute(
                     insert(keywords),
                     [
-                        {"chunk_id": chunk_id, **entry._asdict()}
+                        {"chunk_id": chunk_id, "stamp": entry.stamp, **entry._asdict()}
                         for chunk_id, entry in sorted(values.items())
                     ],
                 )

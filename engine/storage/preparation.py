@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from llama_index.core.schema import BaseNode, TextNode
 from sqlalchemy import Connection, exists, func, select
 
 from ..types import PartialDocument, SourceText
@@ -21,22 +20,24 @@ from .graph_api import (
     EXTRACT,
     LINK,
     Extraction,
-    Extractor,
     Fault,
-    KnowledgeGraphIndex,
     chunk_table,
     faults,
     graph_errors,
     in_batches,
     isolation,
-    node_of_chunk,
     product_version,
     read_chunks,
 )
 from .library import Library
 from .schema import keywords, vectors
-from .vector_index import CHUNK_KEY, WindowedVectorIndex
 from .vector_spaces import VectorSpace
+
+if TYPE_CHECKING:
+    from llama_index.core.schema import BaseNode, TextNode
+
+    from .graph_api import Extractor, KnowledgeGraphIndex
+    from .llamaindex import WindowedVectorIndex
 
 T = TypeVar("T")
 CHUNK, EMBED, KEYWORDS, STORE = "chunk", "embed", "keywords", "store"
@@ -45,7 +46,7 @@ CHUNK, EMBED, KEYWORDS, STORE = "chunk", "embed", "keywords", "store"
 BATCH_CHUNKS = 64
 """Chunks embedded and extracted together; a batch ends at a document's end."""
 
-Chunker = Callable[[SourceText], list[TextNode]]
+Chunker = Callable[[SourceText], "list[TextNode]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +119,8 @@ def embed_chunks(nodes: Sequence[BaseNode], index: WindowedVectorIndex) -> Done:
         Exception: what the model raised, where it cannot take a plain word either: then it is the
             model that fails, not a text.
     """
+
+    from .llamaindex import CHUNK_KEY
 
     done = Done()
     for some in _batches(nodes):
@@ -193,6 +196,8 @@ def nodes_without_vectors(
     In the order of their ids; those of the documents `only`, or of all. Chunks that the model
     could not take before are left out.
     """
+    from .graph_api import node_of_chunk
+
     held = exists().where(vectors.c.chunk_id == chunk_table.c.id)
     failed = exists().where(faults.c.chunk_id == chunk_table.c.id, faults.c.stage == EMBED)
     query = select(chunk_table.c.id, chunk_table.c.document_id).where(

@@ -7,6 +7,7 @@ out cannot push anything out of a list.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,7 +35,7 @@ from .graph_api import metadata
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-SCHEMA = 8
+SCHEMA = 9
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
@@ -76,6 +77,16 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX vectors_by_input ON vectors (input_sha, model)",
     ),
     7: ("ALTER TABLE keywords ADD COLUMN heading TEXT NOT NULL DEFAULT ''",),
+    8: (  # changed keywords are noticed; names whose facts changed are looked up
+        "ALTER TABLE keywords ADD COLUMN stamp VARCHAR NOT NULL DEFAULT ''",
+        "CREATE INDEX IF NOT EXISTS ix_chunks_title_key ON chunks (title_key)",
+        "CREATE INDEX IF NOT EXISTS statements_by_subject ON statements (subject, predicate)",
+        "CREATE INDEX IF NOT EXISTS statements_by_object ON statements (object, predicate)",
+        "CREATE INDEX IF NOT EXISTS described_statements ON statements (predicate) "
+        "WHERE description != ''",
+        "CREATE INDEX IF NOT EXISTS unlinked_chunks ON chunks (id) WHERE NOT linked",
+        "CREATE INDEX IF NOT EXISTS ix_communities_parent_id ON communities (parent_id)",
+    ),
 }
 
 
@@ -138,6 +149,7 @@ keywords = Table(
     Column("heading", Text, nullable=False),
     Column("body", Text, nullable=False),  # the title's tokens among them
     Column("readable", Float, nullable=False),  # 0–1: how much of it an English model can read
+    Column("stamp", String, nullable=False, server_default=""),  # a digest of the tokens
 )
 
 
@@ -148,6 +160,13 @@ class KeywordEntry(NamedTuple):
     heading: str
     body: str
     readable: float
+
+    @property
+    def stamp(self) -> str:
+        """Return a digest of the tokens, by which a changed row is noticed."""
+        words = "\x1f".join((self.title, self.heading, self.body))
+        digest = hashlib.blake2b(words.encode("utf8", "surrogatepass"), digest_size=8)
+        return digest.hexdigest()
 
 
 usage = Table(
@@ -251,22 +270,28 @@ def document_filter(filters: Filters, *, namespace: Namespaces = None) -> Docume
         QuestionError: a text that is no condition, an operator that is not offered, or what is no
             date where `date` is compared with it.
     """
-    from llama_index.core.vector_stores.types import MetadataFilters
-
-    if filters is not None and not isinstance(filters, MetadataFilters):
-        if isinstance(filters, Mapping):
-            parts = [_equal(key, value) for key, value in sorted(filters.items())]
-        else:
-            texts = _texts("filters", filters)
-            parts = [parse_condition(sanitise_text(text)) for text in sorted(texts)]
-        filters = MetadataFilters(filters=list(parts)) if parts else None
-    if filters is None and namespace is None:
+    is_empty = isinstance(filters, Mapping | list | tuple) and not filters
+    judged = None if filters is None or is_empty else _metadata_filters(filters)
+    if judged is None and namespace is None:
         return None
-    if filters is not None:
-        _check_dates(filters)
+    if judged is not None:
+        _check_dates(judged)
     within = frozenset(_texts("namespace", () if namespace is None else namespace))
     spaces = None if namespace is None else within
-    return DocumentFilter(key=_key(spaces, filters), namespaces=spaces, filters=filters)
+    return DocumentFilter(key=_key(spaces, judged), namespaces=spaces, filters=judged)
+
+
+def _metadata_filters(filters: Filters) -> MetadataFilters | None:
+    from llama_index.core.vector_stores.types import MetadataFilters
+
+    if isinstance(filters, MetadataFilters):
+        return filters
+    if isinstance(filters, Mapping):
+        parts = [_equal(key, value) for key, value in sorted(filters.items())]
+    else:
+        texts = _texts("filters", filters)
+        parts = [parse_condition(sanitise_text(text)) for text in sorted(texts)]
+    return MetadataFilters(filters=list(parts)) if parts else None
 
 
 def _texts(name: str, given: object) -> list[str]:

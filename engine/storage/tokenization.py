@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from graph.text.cjk import CJK, simplified
+from graph.text.patterns import lazy_regex
 
 from ..errors import SettingsError
 
@@ -25,13 +26,13 @@ its my no not of on or our s she so such t than that the their them then there t
 those to was we were what when where which while who whom whose why how will with would you your
 """
 _STOP_WORDS = frozenset(_STOP.split())
-_PIECE = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+(?:[-/._'’&][^\W_{CJK}]+)*")
-_IS_CJK = re.compile(rf"[{CJK}]")
-_MARKS = re.compile(r"[-/._'’&]+")
-_DECIMAL = re.compile(r"\d+(?:\.\d+)+")
-_LETTERS_NUMBER = re.compile(r"([^\W\d_]{2,})(\d{3,})")
-_CODE = re.compile(r"\b([A-Z]{2,})[ ](\d+)\b")
-_POSSESSIVE = re.compile(r"['’]s?\b(?![\w'’])")
+_PIECE = lazy_regex(rf"[{CJK}]+|[^\W_{CJK}]+(?:[-/._'’&][^\W_{CJK}]+)*")
+_IS_CJK = lazy_regex(rf"[{CJK}]")
+_MARKS = lazy_regex(r"[-/._'’&]+")
+_DECIMAL = lazy_regex(r"\d+(?:\.\d+)+")
+_LETTERS_NUMBER = lazy_regex(r"([^\W\d_]{2,})(\d{3,})")
+_CODE = lazy_regex(r"\b([A-Z]{2,})[ ](\d+)\b")
+_POSSESSIVE = lazy_regex(r"['’]s?\b(?![\w'’])")
 
 
 def tokens(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -278,6 +279,11 @@ def write_hnsw(graph: VectorGraph, keys: Sequence[Key], *, folder: Path, model: 
 
     name = f"{KIND}-{_recipe(model)}-{hashlib.sha256(marks).hexdigest()[:16]}"
     return files.load_artifact(folder / name, write=write, load=lambda _: True) is not None
+
+
+def hnsw_available() -> bool:
+    """Check whether the extra `faiss`, which makes HNSW graphs, is installed."""
+    return importlib.util.find_spec("faiss") is not None
 
 
 def cached_graph(folder: Path, *, model: str) -> tuple[Path, list[bytes]] | None:

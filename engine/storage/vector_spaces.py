@@ -6,15 +6,18 @@ English texts are compared by the English model, and every other pair by the mul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from numpy.typing import NDArray
 
 from .external_index import Dense
-from .vector_index import WindowedVectorIndex
+
+if TYPE_CHECKING:
+    from ..embeddings.embedding_model import EmbeddingModel
+    from .llamaindex import WindowedVectorIndex
 
 TFIDF_WORTH = 0.5
 """Weight of hashed words beside BM25; measured: more helps, 1 hurts."""
@@ -28,22 +31,23 @@ Shares = NDArray[np.floating]
 class VectorSpace:
     """The vectors of one embedding model.
 
-    `identity` is the model's; `english_only`: it reads the English share of a text, else
-    everything; `worth`: weight of its list beside BM25, 0–1; `floor`: the cosine of texts that have
-    nothing to do with each other.
+    `open_index` gives its index, `dense` searches it; `identity` is the model's; `english_only`: it
+    reads the English share of a text, else everything; `worth`: weight of its list beside BM25,
+    0–1; `floor`: the cosine of texts that have nothing to do with each other.
     """
 
-    index: WindowedVectorIndex
-    embed_model: BaseEmbedding
+    open_index: Callable[[], WindowedVectorIndex]
+    dense: Dense
+    embed_model: EmbeddingModel
     identity: str
     english_only: bool = False
     worth: float = 1.0
     floor: float = 0.0
 
     @property
-    def dense(self) -> Dense:
-        """The search structure over the vectors."""
-        return self.index.store.dense
+    def index(self) -> WindowedVectorIndex:
+        """The LlamaIndex index that writes the vectors; opened when a document first comes."""
+        return self.open_index()
 
     def reads(self, english_share: float) -> bool:
         """Check whether a text is embedded at all, by its English share, 0–1."""

@@ -31,7 +31,7 @@ from ..conversation import pair_messages
 from ..events import AnswerEvent, Event, Listener, TokensEvent, null_listener
 from ..memory.records import Memory
 from ..observability import node_of, response_of
-from ..routing.router import ANSWER_KEY
+from ..routing.llamaindex import ANSWER_KEY
 from ..types import Answer, Turn
 from .definitions import TOOLS, Tool
 from .schemas import ALL_RIGHTS, Call, Result

@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from graph.text.patterns import lazy_regex
+
 from ..prompts import Language
 from ..storage.graph_api import sentence_spans
 from ..storage.tokenization import tokens
@@ -37,20 +39,20 @@ MAX_NUMBERS = 20
 UNSUPPORTED: Mapping[Language, str] = {"en": "[unsupported]", "zh": "[无依据]"}
 
 _NUMBERS = r"\d{1,4}(?:\s*(?:[,，、;；–—-]|and|和)\s*\d{1,4})*"
-_MARK = re.compile(
+_MARK = lazy_regex(
     rf"(?<![ \t])[ \t]*+[\[【［]{{1,2}}(?:\^|(?:sources?|来源|资料)\s?[:：]?)?\s*({_NUMBERS})\s*"
     rf"[\]】］]{{1,2}}(?!\()",
     re.IGNORECASE,
 )
-_RUN = re.compile(rf"(?:{_MARK.pattern})+", re.IGNORECASE)
-_CODE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|(`+)(?!`)[^\n]*?(?<!`)\1(?!`)", re.DOTALL)
-_BULLET = re.compile(r"[ \t]*+(?:[-*+•>]|\d{1,3}[.)、])?[ \t]*")
-_BLANKS = re.compile(r"[ \t]*")
-_NUMBERED = re.compile(r"\s*(?:[-*+>]\s*)*(?:\d{1,3}|[A-Za-z])[.)、]\s*")
-_HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]{1,80}\*\*:?\s*$)")
-_LEAD = re.compile(r"[:：]\W*$")
-_ASKS = re.compile(r"[?？]\W*$")
-_OWN_WORDS = re.compile(
+_RUN = lazy_regex(rf"(?:{_MARK.pattern})+", re.IGNORECASE)
+_CODE = lazy_regex(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|(`+)(?!`)[^\n]*?(?<!`)\1(?!`)", re.DOTALL)
+_BULLET = lazy_regex(r"[ \t]*+(?:[-*+•>]|\d{1,3}[.)、])?[ \t]*")
+_BLANKS = lazy_regex(r"[ \t]*")
+_NUMBERED = lazy_regex(r"\s*(?:[-*+>]\s*)*(?:\d{1,3}|[A-Za-z])[.)、]\s*")
+_HEADING = lazy_regex(r"\s*(?:#{1,6}\s|\*\*[^*\n]{1,80}\*\*:?\s*$)")
+_LEAD = lazy_regex(r"[:：]\W*$")
+_ASKS = lazy_regex(r"[?？]\W*$")
+_OWN_WORDS = lazy_regex(
     r"\b(?:the )?(?:sources?|documents?|passages?|texts?|library|context|information)\b[^.]*"
     r"\b(?:do(?:es)?|did|is|are) not\b"
     r"|\b(?:no|not enough|insufficient) (?:\w+ )?(?:information|evidence)\b"
@@ -62,7 +64,7 @@ _OWN_WORDS = re.compile(
     r"|没有(?:足够的?)?(?:信息|依据|资料)|无法(?:确定|回答|得知)",
     re.IGNORECASE,
 )
-_SOURCES_LIST = re.compile(
+_SOURCES_LIST = lazy_regex(
     r"(?:\A|\n)[ \t]*(?:#{1,6}[ \t]*)?\*{0,2}"
     r"(?:sources?|references?|citations?|来源|参考(?:资料|文献|来源)?|引用)"
     r"\*{0,2}[ \t]*[:：]?\*{0,2}[ \t]*\n"
@@ -114,10 +116,10 @@ class ParsedAnswer:
         return said[first_sentence(said) :].strip()
 
 
-_OPENING = re.compile(r"\s*(?:[-*+•>]\s+)*(?:#{1,6}\s+)?(?:\d{1,3}[.)、]\s+)?[,，;；]?\s*")
+_OPENING = lazy_regex(r"\s*(?:[-*+•>]\s+)*(?:#{1,6}\s+)?(?:\d{1,3}[.)、]\s+)?[,，;；]?\s*")
 
 
-_LABEL = re.compile(r"(?:\*\*|__)[^*_\n]{1,80}?(?:[.:：。](?:\*\*|__)|(?:\*\*|__)\s*[:：—–])\s*")
+_LABEL = lazy_regex(r"(?:\*\*|__)[^*_\n]{1,80}?(?:[.:：。](?:\*\*|__)|(?:\*\*|__)\s*[:：—–])\s*")
 
 
 def first_sentence(said: str) -> int:

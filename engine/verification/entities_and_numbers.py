@@ -16,6 +16,7 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
 from graph.text.cjk import HAN, has_han, simplified
+from graph.text.patterns import lazy_regex
 
 from ..storage.graph_api import LanguageExtractor, Mention
 
@@ -55,37 +56,37 @@ _MONTH_NUMBER = {name[:length]: n for n, name in enumerate(_MONTHS, 1) for lengt
 _MONTH_NUMBER["sept"] = 9
 
 _MONTH = rf"(?:{'|'.join(_MONTHS)}|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)\b\.?"
-_DATED_MONTH = re.compile(
+_DATED_MONTH = lazy_regex(
     rf"\b(?P<after>{_MONTH})(?=,?\s+\d)|(?<=\d)(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<before>{_MONTH})"
     rf"|\b(?:in|since|until|by|from|of|to|late|early|mid|last|next)[\s-]+(?P<worded>{_MONTH})",
     re.IGNORECASE,
 )
-_ISO = re.compile(r"\b(\d{4})[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])\b")
-_HAN_MONTH = re.compile(r"(?<!\d)(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?![份]?[间内])")
-_CODE = re.compile(
+_ISO = lazy_regex(r"\b(\d{4})[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])\b")
+_HAN_MONTH = lazy_regex(r"(?<!\d)(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?![份]?[间内])")
+_CODE = lazy_regex(
     r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9])(?=[\w/.-]{0,99}[A-Za-z])(?=[\w/.-]{0,99}\d)"
     r"(?!\d[\d.,]*(?:st|nd|rd|th|s|k|m|bn|mn|km|cm|mm|kg|g|mg|ml|l|ft|in|x|am|pm|h|nm|hz|khz|mhz|ghz"
     r"|kw|mw|gw|kb|mb|gb|tb|fold|years?|year-old|day|week|month|hour|minute)?(?![A-Za-z0-9]))"
     r"[A-Za-z0-9]+(?:[-/._][A-Za-z0-9]+)*",
     re.IGNORECASE,
 )
-_DIGITS = re.compile(
+_DIGITS = lazy_regex(
     r"(?<![\d.])(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?"
     r"(?:\s?(hundred|thousand|million|billion|trillion)\b|(k|bn|mn)\b|\s?([十百千万亿]+))?"
     r"(?P<decade>s\b)?",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"(?<!\d)(\d{4})[–—-](\d{2})(?!\d)")
-_WORDS = re.compile(
+_RANGE = lazy_regex(r"(?<!\d)(\d{4})[–—-](\d{2})(?!\d)")
+_WORDS = lazy_regex(
     rf"\b(?:{'|'.join([*_UNITS, *_TENS, *_SCALES, *_ORDINALS, 'dozen', 'twice'])})"
     rf"(?:[\s-]+(?:and\s+)?(?:{'|'.join([*_UNITS, *_TENS, *_SCALES, *_ORDINALS])}))*\b",
     re.IGNORECASE,
 )
-_HAN_NUMBER = re.compile(r"第?[零〇一二两三四五六七八九十百千万亿]+")
-_HAN_COUNTED = re.compile(
+_HAN_NUMBER = lazy_regex(r"第?[零〇一二两三四五六七八九十百千万亿]+")
+_HAN_COUNTED = lazy_regex(
     r"[个個位名人次年月日天岁元吨座艘项所部条种家只件名层楼间章回届号路倍成期代周分秒里米亩公小]"
 )
-_PART = re.compile(
+_PART = lazy_regex(
     r"\b(?:(?:an?|one|two|three|four|five|six|seven|eight|nine|the|middle|last|first)[\s-]+)"
     r"(?:third|quarter|half|fourth|fifth|sixth|seventh|eighth|ninth|tenth|twelfth|twentieth"
     r"|fortieth)s?\b(?!\s+of\s+(?:january|february|march|april|may|june|july|august|september"
@@ -95,7 +96,7 @@ _PART = re.compile(
     re.IGNORECASE,
 )
 """Parts of a whole, which are no figures: "about a third", 四分之三."""
-_ABOUT = re.compile(
+_ABOUT = lazy_regex(
     r"(?:\b(?:about|around|approximately|roughly|nearly|almost|some|over|under|more than|less than"
     r"|fewer than|up to|circa|c\.|ca\.|close to)|[约近余超~≈]|大约|将近|接近|超过|不到|左右)\s*$",
     re.IGNORECASE,
@@ -276,7 +277,7 @@ def _plain(value: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-_WORD = re.compile(rf"[^\W_{HAN}]+")
+_WORD = lazy_regex(rf"[^\W_{HAN}]+")
 _LATIN = rf"[^\W_{HAN}]"
 _LESSER_WORDS = """
 the of and de la von van der den del di da al bin ibn st mr mrs ms dr prof sir lord lady king
@@ -284,9 +285,9 @@ queen prince princess president captain general saint mount lake river
 """
 _LESSER = frozenset(_LESSER_WORDS.split())
 """Words of names that a text may leave out."""
-_DEMONYM = re.compile(r"(?:ians?|eans?|ans?|ese|ish|ic|s|n)$")
+_DEMONYM = lazy_regex(r"(?:ians?|eans?|ans?|ese|ish|ic|s|n)$")
 _SHORTEST_ROOT = 4
-_POSSESSIVE = re.compile(r"['’]s\b")
+_POSSESSIVE = lazy_regex(r"['’]s\b")
 _CLINGING = "的了是在有为被由与和于以及曾成任将把也都就还又并且等后前中共有"
 _LONG_HAN, _MOST = 6, 0.8
 
@@ -428,12 +429,12 @@ def normalise_name(text: str) -> str:
     return simplified(" ".join(plain.split()))
 
 
-_NO = re.compile(
+_NO = lazy_regex(
     r"\b(?:not|never|no(?![-–])|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b"
     r"|不(?![仅但断少久同])|没有?|未(?![来])|无(?![线论])|非(?![洲常])",
     re.IGNORECASE,
 )
-_NOT_DENIED = re.compile(
+_NOT_DENIED = lazy_regex(
     r"\bnot even\b|\bnot only\b|\bno (?:more|less|fewer) than\b|\bno longer than\b"
     r"|不超过|不仅|不但",
     re.IGNORECASE,
@@ -443,7 +444,7 @@ _LEAST_SHARED = 0.45
 _MOST_SHARED, _SCOPE_SHARED = 0.5, 0.35
 """The same for a clause that denies, and for the words behind its denial."""
 _DENIED_TOO = 0.55
-_SCOPE = re.compile(
+_SCOPE = lazy_regex(
     rf"\s*(?:有?(?:发现|找到|看到|出现)?(?:任何|一点|一)?)((?:\S+\s+){{0,4}}[^\s{HAN}]+|[{HAN}]{{1,8}})"
 )
 _OPPOSITES = tuple(
@@ -469,7 +470,7 @@ _OPPOSITES = tuple(
         (r"\bwon\b|\bdefeated\b|获胜|击败", r"\blost\b|败于|失利"),
     )
 )  # fmt: skip
-_CLAUSE = re.compile(
+_CLAUSE = lazy_regex(
     r"[,;:，；：、。.!?！？()（）—–]|\b(?:and|but|although|though|while|whereas)\b|并且?|但是?|而(?=[^且])|虽然"
 )
 

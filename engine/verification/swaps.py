@@ -13,6 +13,7 @@ from difflib import SequenceMatcher
 from itertools import combinations
 
 from graph.text.cjk import HAN
+from graph.text.patterns import lazy_regex
 
 from ..storage.tokenization import tokens
 from .entities_and_numbers import names_in, normalise_name
@@ -20,7 +21,7 @@ from .entities_and_numbers import names_in, normalise_name
 MAX_WORDS = 400
 """Of each text; the alignment's time grows with the product."""
 
-_WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,-][^\W_]+)*")
+_WORD = lazy_regex(rf"[{HAN}]|[^\W_{HAN}]+(?:['’.,-][^\W_]+)*")
 _AGREES = 0.4
 """Minimum aligned share; below it the wording differs too much to compare positions."""
 _LONGEST_PUT = 8
@@ -93,7 +94,7 @@ def _key(word: str) -> str:
 _BESIDE_WORDS = 7
 _LEAST_CROSSED = 3
 _MOST_THINGS = 8
-_BREAK = re.compile(r"[,，;；。:：、]|\band\b|\bwhereas\b|\bwhile\b|\bbut\b|和|与|而")
+_BREAK = lazy_regex(r"[,，;；。:：、]|\band\b|\bwhereas\b|\bwhile\b|\bbut\b|和|与|而")
 
 
 def exchanged(claim: str, source: str) -> bool:
@@ -119,8 +120,8 @@ def exchanged(claim: str, source: str) -> bool:
     return False
 
 
-_OWNED = re.compile(r"\b(?P<who>\w+)['’]s (?!own\b)(?P<what>\w+)")
-_DONE_BY = re.compile(
+_OWNED = lazy_regex(r"\b(?P<who>\w+)['’]s (?!own\b)(?P<what>\w+)")
+_DONE_BY = lazy_regex(
     r"\b(?P<what>\w+(?:ed|en|wn|lt|pt|nt))(?: \w+){0,4}? by (?:the |an? )?(?P<who>\w+)"
 )
 

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, delete, insert, select
 from ..extraction.llm.json_repair import find_json, number_of, rows_with
 from ..linking import Ends, relation_ends
 from ..llm import Ask, Prompt, fence, list_schema, load_prompt, object_schema
-from ..model import Entity, content_id
+from ..model import content_id
 from ..resolution.resolver import resolve_facts
 from ..storage.facts import in_batches, raise_generation
 from ..storage.schema import descriptions, digests, statements
@@ -209,11 +209,22 @@ def _whole(text: str) -> str:
     return plain[: ends[-1]] if ends else f"{plain[: MAX_CHARACTERS - 1]}…"
 
 
+def has_descriptions(connection: Connection) -> bool:
+    """Check whether a model said anything of a name or a relation."""
+    said = (descriptions.c.key, None), (statements.c.predicate, statements.c.description != "")
+    return any(
+        connection.execute(select(column).where(*([] if only is None else [only])).limit(1)).first()
+        for column, only in said
+    )
+
+
 def collect_descriptions(
-    connection: Connection, entities: Sequence[Entity], entity_of: Mapping[str, str]
+    connection: Connection, names: Mapping[str, str], entity_of: Mapping[str, str]
 ) -> list[Described]:
-    """Every entity and relation of which something is said, sorted by id."""
-    names = {entity.id: entity.name for entity in entities}
+    """Every entity and relation of which something is said, sorted by id.
+
+    `names` are those of the entities, `entity_of` gives the entity of each key.
+    """
     of_entities: dict[str, list[str]] = defaultdict(list)
     for row in connection.execute(select(descriptions.c.key, descriptions.c.text)):
         if row.key in entity_of:
@@ -260,7 +271,9 @@ def pending_descriptions(connection: Connection) -> list[Described]:
     held = _read(connection)
     long = [
         thing
-        for thing in collect_descriptions(connection, now.entities, entity_of)
+        for thing in collect_descriptions(
+            connection, {e.id: e.name for e in now.entities}, entity_of
+        )
         if sum(len(text) + 1 for text in thing.texts) > MAX_CHARACTERS
     ]
     return to_summarise([thing for thing in long if thing.fingerprint not in held])

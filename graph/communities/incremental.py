@@ -11,17 +11,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Row, func, select
 
 from ..errors import GraphInputError
 from ..model import Community, content_id
-from ..storage.facts import read_state, write_state
+from ..storage.facts import in_batches, read_state, rows_in, write_state
 from ..storage.schema import communities as community_table
-from ..storage.schema import members
+from ..storage.schema import members, relations
 from .leiden import cluster_communities
 
 GROWTH = 1.5
@@ -278,13 +279,17 @@ class _Tree:
             queue += node.parts
         self.nodes = [node for root in roots for node in _line(root)]
 
-    def grow(self, edges: Sequence[Edge], *, max_size: int, resolution: float, seed: int) -> None:
-        """Divide by Leiden, alone, each community without parts that has grown too large."""
-        large = [
+    def large(self, max_size: int) -> list[_Node]:
+        """Return the communities without parts that have grown too large."""
+        return [
             node
             for node in self.nodes
             if node.has_grown and not node.parts and len(node.members) > GROWTH * max_size
         ]
+
+    def grow(self, edges: Sequence[Edge], *, max_size: int, resolution: float, seed: int) -> None:
+        """Divide by Leiden, alone, each community without parts that has grown too large."""
+        large = self.large(max_size)
         home = {one: number for number, node in enumerate(large) for one in node.members}
         inside: dict[int, list[Edge]] = defaultdict(list)
         for edge in edges if large else ():
@@ -337,65 +342,163 @@ ANCHOR = "anchor"
 """Key of the state table: parameters of the last full clustering and the drift since."""
 
 
-def stable_communities(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """Parameters of clustering; with others than those stored everything is clustered anew."""
+
+    max_size: int
+    resolution: float
+    seed: int
+    drift: float
+
+    def __str__(self) -> str:
+        return f"{self.max_size} {self.resolution!r} {self.seed}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalChange:
+    """Top communities that a change touched, with all below them, as they were and are."""
+
+    before: tuple[Community, ...]
+    after: tuple[Community, ...]
+
+
+def change_locally(
     connection: Connection,
-    entity_ids: Sequence[str],
-    edges: Sequence[Edge],
     *,
-    drift: float,
-    max_size: int,
-    resolution: float,
-    seed: int,
-) -> Sequence[Community]:
-    """Update the stored hierarchy, or cluster anew where none of these parameters is stored.
+    came: Collection[str],
+    gone: Collection[str],
+    related: Collection[str],
+    count: int,
+    parameters: Parameters,
+) -> LocalChange | None:
+    """Take newcomers in and leave out what is gone, within the communities that these touch.
 
+    As `update_communities` does, of which this reads no more than the top communities concerned;
+    how many entities have their strongest tie outside is not counted. None where everything is to
+    be clustered: nothing is stored of these parameters, or more than a share `drift` has moved.
     The result depends on what is stored, and so on the order in which documents came.
+
+    Args:
+        connection: to a library whose entities and relations are as they are now.
+        came: entities that are new.
+        gone: entities that are no more.
+        related: entities of which relations changed.
+        count: the number of entities.
+        parameters: of clustering.
     """
-    parameters = f"{max_size} {resolution!r} {seed}"
-    anchor = _anchor(connection, parameters)
-    if anchor is not None:
-        kept = update_communities(
-            _held(connection),
-            entity_ids,
-            edges,
-            anchor=anchor,
-            max_size=max_size,
-            drift=drift,
-            resolution=resolution,
-            seed=seed,
-        )
-        if kept is not None:
-            _remember(connection, parameters, kept.anchor)
-            return kept.communities
-    found = cluster_communities(
-        entity_ids, edges, max_size=max_size, resolution=resolution, seed=seed
+    anchor = read_anchor(connection, parameters)
+    if anchor is None:
+        return None
+    lonely = _alone(connection, {*related} - {*came})
+    edges = edges_of(connection, {*came} | lonely)
+    tied = {end for source, target, _ in edges for end in (source, target)}
+    came = {*came} | (lonely & tied)
+    moved = anchor.moved + len(came) + len(gone)
+    if moved > parameters.drift * count:
+        return None
+    before = _subtrees(connection, {*gone} | came | tied)
+    now = {one for each in before for one in each.entity_ids} - {*gone} - came
+    tree = _Tree.of(before, now)
+    tree.settle(came, _strengths(connection, edges))
+    tree.tidy(parameters.max_size)
+    grown = {one for node in tree.large(parameters.max_size) for one in node.members}
+    tree.grow(
+        edges_of(connection, grown),
+        max_size=parameters.max_size,
+        resolution=parameters.resolution,
+        seed=parameters.seed,
     )
-    _remember(
-        connection, parameters, IncrementalState(astray=count_astray(found, tie_strengths(edges)))
-    )
-    return found
+    write_anchor(connection, parameters, IncrementalState(astray=anchor.astray, moved=moved))
+    return LocalChange(before=tuple(before), after=tuple(tree.communities()))
 
 
-def _anchor(connection: Connection, parameters: str) -> IncrementalState | None:
+def read_anchor(connection: Connection, parameters: Parameters) -> IncrementalState | None:
     """Return the stored state; None if absent or of other parameters."""
     told = json.loads(read_state(connection, ANCHOR) or "{}")
-    if told.get("parameters") != parameters:
+    if told.get("parameters") != str(parameters):
         return None
     return IncrementalState(astray=told["astray"], moved=told["moved"])
 
 
-def _remember(connection: Connection, parameters: str, anchor: IncrementalState) -> None:
-    told = {"parameters": parameters, "astray": anchor.astray, "moved": anchor.moved}
+def write_anchor(connection: Connection, parameters: Parameters, anchor: IncrementalState) -> None:
+    """Store the state, after a full clustering a new one."""
+    told = {"parameters": str(parameters), "astray": anchor.astray, "moved": anchor.moved}
     write_state(connection, ANCHOR, json.dumps(told))
 
 
-def _held(connection: Connection) -> list[Community]:
-    """Every community there is, stale ones too."""
+def _alone(connection: Connection, entity_ids: Collection[str]) -> set[str]:
+    """Return those of the entities that are communities of their own, under no other."""
+    table, homes = community_table.c, members.c
+    query = select(homes.entity_id, homes.community_id, table.level)
+    query = query.join(community_table, table.id == homes.community_id)
+    own = {
+        row.community_id: row.entity_id
+        for row in rows_in(connection, query, homes.entity_id, entity_ids)
+        if row.level == 0
+    }
+    sizes = select(homes.community_id, homes.entity_id)
+    held = Counter(row[0] for row in rows_in(connection, sizes, homes.community_id, own))
+    return {entity_id for community_id, entity_id in own.items() if held[community_id] == 1}
+
+
+def edges_of(connection: Connection, entity_ids: Collection[str]) -> list[Edge]:
+    """Return the edges of these entities, sorted; each pair once."""
+    table = relations.c
+    query = select(table.id, table.source_id, table.target_id, table.weight)
+    rows = {
+        tuple(row)
+        for side in (table.source_id, table.target_id)
+        for row in rows_in(connection, query, side, entity_ids)
+    }
+    weights: dict[tuple[str, str], float] = defaultdict(float)
+    for _, source, target, weight in sorted(rows):
+        weights[(source, target) if source < target else (target, source)] += weight
+    return [(source, target, weights[source, target]) for source, target in sorted(weights)]
+
+
+def _strengths(connection: Connection, edges: Sequence[Edge]) -> dict[str, dict[str, float]]:
+    """Return the strength of these ties, by all that their ends are tied with."""
+    ends = {end for source, target, _ in edges for end in (source, target)}
+    total: dict[str, float] = defaultdict(float)
+    table = relations.c
+    for side in (table.source_id, table.target_id):
+        for batch in in_batches(ends):
+            summed = select(side, func.sum(table.weight)).where(side.in_(batch)).group_by(side)
+            for one, weight in connection.execute(summed):
+                total[one] += weight
+    found: dict[str, dict[str, float]] = {one: {} for one in ends}
+    for source, target, weight in edges:
+        if source != target and weight > 0:
+            strength = round(weight / math.sqrt(total[source] * total[target]), 9)
+            found[source][target] = found[target][source] = strength
+    return found
+
+
+def _subtrees(connection: Connection, entity_ids: Collection[str]) -> list[Community]:
+    """Return the top communities of these entities, with all communities below them."""
+    table, homes = community_table.c, members.c
+    query = select(homes.community_id).join(community_table, table.id == homes.community_id)
+    tops = rows_in(connection, query.where(table.level == 0), homes.entity_id, entity_ids)
+    columns = select(table.id, table.level, table.parent_id)
+    found = list(rows_in(connection, columns, table.id, {row[0] for row in tops}))
+    parts = found
+    while parts:
+        parts = list(rows_in(connection, columns, table.parent_id, {row.id for row in parts}))
+        found = [*found, *parts]
+    return communities_of_rows(connection, found)
+
+
+def communities_of_rows(connection: Connection, rows: Iterable[Row[Any]]) -> list[Community]:
+    """Return communities of rows with id, level and parent_id, with their members."""
+    known = {row.id: row for row in rows}
     inside: dict[str, list[str]] = defaultdict(list)
-    for community_id, entity_id in connection.execute(select(members)).all():
+    query = select(members.c.community_id, members.c.entity_id)
+    for community_id, entity_id in rows_in(connection, query, members.c.community_id, known):
         inside[community_id].append(entity_id)
-    query = select(community_table.c.id, community_table.c.level, community_table.c.parent_id)
     return [
-        Community(id=key, level=level, parent_id=parent, entity_ids=tuple(sorted(inside[key])))
-        for key, level, parent in connection.execute(query).all()
+        Community(
+            id=key, level=row.level, parent_id=row.parent_id, entity_ids=tuple(sorted(inside[key]))
+        )
+        for key, row in known.items()
     ]

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, case, select
 
 from ..linking import stated_relations
 from ..model import (
@@ -28,14 +28,18 @@ from ..model import (
     Report,
     content_id,
 )
-from ..storage.database import chunks_of_documents
+from ..storage.database import chunks_of_documents, entities_by_id, keys_of_entities
 from ..storage.facts import rows_in
-from ..storage.schema import chunks, mentions
+from ..storage.schema import chunks, entities, mentions
+from ..storage.schema import members as community_members
 from ..text.sentences import Sentence, is_near_duplicate, sentence_words, sentences_with_entities
 from .titles import Phrase, Saying, joined_title, title_of
 
 LARGE = 40
 """Size above which a divided community is reported from its children."""
+
+LEADING = 200
+"""Number of most mentioned members that may name a large community."""
 
 ORDER_COUNTS = 0.8
 """Discount of each further finding of one child."""
@@ -133,8 +137,9 @@ class ReportInput:
     """All that reports rest on. No order is asked of any collection.
 
     `parts` gives the ids of the communities that a large one is told from (see `parts_of`), `told`
-    the reports of those that are not among `communities`. Ids in relations, communities and
-    mentions that the two mappings do not hold are an error of the caller and raise `KeyError`.
+    the reports of those that are not among `communities`. Of a large one's members `entities` need
+    only have the leading ones. Other ids in relations, communities and mentions that the mappings
+    do not hold are an error of the caller and raise `KeyError`.
     """
 
     communities: tuple[Community, ...] = ()
@@ -193,7 +198,9 @@ def _composed(
     previous: Mapping[str, Report],
 ) -> Report:
     told = [(part.title, _mass(part.rating)) for part in parts]
-    title = joined_title(told, most_mentioned(community, entities))
+    known = [entity_id for entity_id in community.entity_ids if entity_id in entities]
+    leading = most_mentioned(replace(community, entity_ids=tuple(known)), entities)[:LEADING]
+    title = joined_title(told, leading)
     rests_on = sorted(part.fingerprint for part in parts)
     fingerprint = content_id("f", FORMAT, community.id, str(community.level), title, *rests_on)
     if fingerprint in previous:
@@ -450,26 +457,25 @@ def report_input(
     connection: Connection,
     clusters: Sequence[Community],
     *,
-    entities: Mapping[str, Entity],
-    entity_of: Mapping[str, str],
     said: Mapping[str, str],
     parts: Mapping[str, tuple[str, ...]],
     told: Mapping[str, Report],
 ) -> ReportInput:
     """All that the reports of these communities rest on, and little else.
 
-    `entity_of` says which entity a name means, `said` what a model said of a relation, by its id.
-    Of what large communities are told from (`parts`), reports that stay as they are come in `told`.
+    `said` is what a model said of a relation, by its id. Of what large communities are told from
+    (`parts`), reports that stay as they are come in `told`.
     """
     read = (cluster for cluster in clusters if cluster.id not in parts)
     inside = frozenset(one for cluster in read for one in cluster.entity_ids)
-    relations = stated_relations(connection, entity_of, said=said, only=inside)
-    named = _mentions(connection, entity_of, inside)
+    relations = stated_relations(connection, said=said, only=inside)
+    named = _mentions(connection, inside)
+    members = {*inside, *_leading(connection, [one.id for one in clusters if one.id in parts])}
     spoken = {mention.chunk_id for mention in named}
     spoken.update(place.chunk_id for relation in relations for place in relation.evidences)
     return ReportInput(
         communities=tuple(clusters),
-        entities=entities,
+        entities={entity.id: entity for entity in entities_by_id(connection, members)},
         relations=tuple(relations),
         chunks=_whole_documents(connection, spoken),
         mentions=tuple(named),
@@ -479,20 +485,28 @@ def report_input(
     )
 
 
-def _mentions(
-    connection: Connection, entity_of: Mapping[str, str], inside: Collection[str]
-) -> list[EntityMention]:
-    keys = [key for key, entity_id in entity_of.items() if entity_id in inside]
+def _leading(connection: Connection, community_ids: Iterable[str]) -> Iterator[str]:
+    """Yield the most mentioned members of communities, as `most_mentioned` ranks them."""
+    table = entities.c
+    halved = case((table.type == "CONCEPT", 0.5), else_=1.0)
+    ranked = select(table.id).join(community_members, community_members.c.entity_id == table.id)
+    ranked = ranked.order_by((table.mention_count * halved).desc(), table.name, table.id)
+    for community_id in community_ids:
+        inside = ranked.where(community_members.c.community_id == community_id)
+        yield from connection.execute(inside.limit(LEADING)).scalars()
+
+
+def _mentions(connection: Connection, inside: Collection[str]) -> list[EntityMention]:
+    entity_of = keys_of_entities(connection, inside)
     query = select(mentions.c.chunk_id, mentions.c.start, mentions.c.end, mentions.c.key)
-    if len(keys) > MANY_KEYS:
+    if len(entity_of) > MANY_KEYS:
         rows: Iterable[Row[Any]] = connection.execute(query)
     else:
-        rows = rows_in(connection, query, mentions.c.key, keys)
-    wanted = frozenset(keys)
+        rows = rows_in(connection, query, mentions.c.key, entity_of)
     placed = {
         (chunk_id, start, end, entity_of[key])
         for chunk_id, start, end, key in rows
-        if key in wanted
+        if key in entity_of
     }
     return [
         EntityMention(chunk_id=chunk_id, start=start, end=end, entity_id=entity_id)
@@ -515,6 +529,6 @@ def _phrases(connection: Connection, chunk_ids: Collection[str]) -> dict[str, tu
 
 def _whole_documents(connection: Connection, chunk_ids: Collection[str]) -> dict[str, Chunk]:
     """Return the chunks and their documents' other chunks, which may overlap."""
-    homes = dict(map(tuple, connection.execute(select(chunks.c.id, chunks.c.document_id)).all()))
-    documents = {homes[chunk_id] for chunk_id in chunk_ids}
-    return chunks_of_documents(connection, documents)
+    query = select(chunks.c.document_id)
+    homes = rows_in(connection, query, chunks.c.id, chunk_ids)
+    return chunks_of_documents(connection, {row.document_id for row in homes})

@@ -23,11 +23,10 @@ from ..communities.descriptions import Described, join_descriptions
 from ..linking import Ends, evidence_weight, relation_ends
 from ..model import OCCURS_WITH, Chunk, Entity, Evidence, Name, content_id
 from ..naming import main_language
+from ..resolution.name_facts import read_names, read_stated_aliases
 from ..resolution.resolver import (
     RENAME,
     read_curations,
-    read_names,
-    read_stated_aliases,
     resolve_names,
 )
 from ..storage.database import entity_of_row, read_chunks, read_entities

@@ -30,6 +30,7 @@ from ..text.names import (
     is_generic,
     name_key,
 )
+from ..text.patterns import lazy_regex
 from ..text.sentences import Layout, Segment
 from .lead_aliases import subject_aliases
 
@@ -189,9 +190,9 @@ TRANSLITERATION = frozenset(
 
 
 MAX_NAME_CHARACTERS = 120
-_ROMAN = re.compile(r"[IVX]+")
+_ROMAN = lazy_regex(r"[IVX]+")
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-_NO_NAME = re.compile(
+_NO_NAME = lazy_regex(
     r"[=<>|{}\[\]\\€$#@]|--|(?<=\s)-\w|://|/.*/|/$|,.*,|\S(?:[ ]{3,}|\t)\S"
     rf"|\b\d{{1,2}}\s(?:{_MONTHS})\b|\b(?:{_MONTHS})\s\d+|^[A-Z]{{1,3}}\s\d{{4,}}$|’s\s\d+$|'s\s\d+$"
     r"|^(?:EUR|USD|GBP|CHF|RMB|CNY|JPY)(?:$|\s[\d.,]+)"
@@ -317,11 +318,11 @@ def _with_one_type(mentions: list[Mention]) -> list[Mention]:
 
 
 _UNIT = 3
-_NUMBER_BEFORE = re.compile(r"\d[ \u00a0]?$")
+_NUMBER_BEFORE = lazy_regex(r"\d[ \u00a0]?$")
 """Before a unit: "48 kHz", "84 MW"."""
 _NEAR = 24
-_CUT_BEFORE = re.compile(r"[_\\=@~]$|[\w.]/$|[\s(]-$|(?<![\d\s])[^\W\d_]{2}- ?$")
-_CUT_AFTER = re.compile(
+_CUT_BEFORE = lazy_regex(r"[_\\=@~]$|[\w.]/$|[\s(]-$|(?<![\d\s])[^\W\d_]{2}- ?$")
+_CUT_AFTER = lazy_regex(
     rf"[_\\=@~+]|/\w|\.[a-z\d]|[-–]\d|(?:- ?| -)(?!{ADJECTIVE_TAIL})(?=[^\W\d_])|-(?=[,;)])"
 )
 """Part of a longer name, or of code: "Hesse-" before Kassel, "-kyu" after Jo Jin, ".deb"."""
@@ -346,21 +347,21 @@ def _is_usable(layout: Layout, candidate: Candidate, surface: str) -> bool:
 
 
 _METASYNTACTIC = "foo bar baz foobar qux quux xyz xyzzy aaa lorem"
-_STANDS_IN = re.compile(
+_STANDS_IN = lazy_regex(
     rf"(?:(?:{'|'.join(_METASYNTACTIC.split())})(?:[-.]\S*)?|(?!www)(\w)\1\1+|[a-z]\.? [a-z]\.?)$"
 )
 """Words that stand for whatever is meant: "foo", "XYZ-3.8", "NNN"; single letters."""
-_FILE = re.compile(
+_FILE = lazy_regex(
     r"^\S*[A-Za-z]_[A-Za-z]\S*$|\w\.(?:gz|tar|zip|deb|rpm|iso|txt|html?|conf|cfg|ini|py|sh|exe|xml|json|ya?ml"
     r"|csv|pdf|png|jpe?g|docx?|xlsx?)$",
     re.IGNORECASE,
 )
 """Names of files and identifiers of programs."""
-_READING = re.compile(r".* \d+ ?(?:hpa|mbar|km|m|cm|mm|kg|g|t|kn|knots|kw|mw|hz|mhz|ghz|kb|mb|gb)")
-_STRETCHED = re.compile(r".*(\w)(?:-\1){2}.*")
-_CODE = re.compile(r"[a-z]+(?:-[a-z]+)+-\d+|[a-z]+-\d\w*(?:-\w+)+")
+_READING = lazy_regex(r".* \d+ ?(?:hpa|mbar|km|m|cm|mm|kg|g|t|kn|knots|kw|mw|hz|mhz|ghz|kb|mb|gb)")
+_STRETCHED = lazy_regex(r".*(\w)(?:-\1){2}.*")
+_CODE = lazy_regex(r"[a-z]+(?:-[a-z]+)+-\d+|[a-z]+-\d\w*(?:-\w+)+")
 """Numbers of rows and of files: "gl-pil-02", "tn-2024-02"."""
-_ANY_OF_KIND = re.compile(r"(?:package|program|file|user|host|person|step|option) [a-z]")
+_ANY_OF_KIND = lazy_regex(r"(?:package|program|file|user|host|person|step|option) [a-z]")
 
 
 def is_name(surface: str, key: str) -> bool:
@@ -406,7 +407,7 @@ _STRONG = frozenset({"PERSON", "ORGANISATION", "PLACE", "EVENT", "WORK"})
 
 _ADVERB = r"(?:also|better|best|often|sometimes|later|now|then|first|once|\w+ly)"
 _KINDS = r"(?:pen|stage|code|birth|ring)\s+name"
-_ENGLISH = re.compile(
+_ENGLISH = lazy_regex(
     rf"""\s*(?:\([^()]{{1,60}}\)\s*|[;,][^()]{{1,50}}\)\s*)?  # the years of a life
     (?:
         [;,(]?\s*(?:(?:who|which)\s+)?(?:(?:is|was|are|were)\s+)?(?:{_ADVERB}\s+)*
@@ -427,35 +428,35 @@ _ENGLISH = re.compile(
     )\s+(?:(?:simply|just)\s+)?(?:the\s+)?["“'‘]?""",
     re.VERBOSE | re.IGNORECASE,
 )
-_FURTHER = re.compile(
+_FURTHER = lazy_regex(
     r"""["”'’]?,?\s+or\s+(?:(?:as|simply|just|also|sometimes)\s+)*(?:the\s+)?["“'‘]?"""
 )
 """Between two second names: "also known as the Long Pier or simply Pier"."""
-_SPELT = re.compile(r"\bspel(?:t|led)\b", re.IGNORECASE)
-_INSIDE_PHRASE = re.compile(
+_SPELT = lazy_regex(r"\bspel(?:t|led)\b", re.IGNORECASE)
+_INSIDE_PHRASE = lazy_regex(
     r"\b(?:an?|the)\s+[a-z]+\s+(?:at|in|near|on|off)\s+(?:the\s+)?[*_\"“]*$"
 )
 """Before a name of which nothing is said: "the cave at Brannock known as the Chapel"."""
 _PHRASE = 40
-_LIKENED = re.compile(r"\bthe\s+[\"“'‘]?$")
-_IN_BRACKETS = re.compile(
+_LIKENED = lazy_regex(r"\bthe\s+[\"“'‘]?$")
+_IN_BRACKETS = lazy_regex(
     r"""\s*(?:\([^()]{1,60}\)\s*)?[(;]\s*(?:(?P<when>now|then|later|today|originally|formerly|previously|once|initially)
     |or|also|(?:lit(?:erally|\.)?|(?:in\s+)?English(?:\s+title)?|abbreviated|abbr\.)\s*:?)
     \s+(?:simply\s+)?(?:the\s+)?["“'‘]?""",
     re.VERBOSE | re.IGNORECASE,
 )
-_BORN = re.compile(r"\s*[;,(]\s*born\s+(?:as\s+)?", re.IGNORECASE)
+_BORN = lazy_regex(r"\s*[;,(]\s*born\s+(?:as\s+)?", re.IGNORECASE)
 _CHINESE_VERB = (
     r"(?:以下)?(?:[又也亦后原旧曾古简全俗别人合统](?:被)?(?:称|名)|又叫|别号|外号|绰号|笔名|艺名|小名|化名"
     r"|英文名称?|中文名称?|英文|英语|缩写|代号|本名)(?:[为作曰是叫])?"
 )
-_CHINESE = re.compile(
+_CHINESE = lazy_regex(
     r"\s*(?:[（(][^（()）]{1,50}[）)]\s*)?"  # the years of a life
     rf"(?:的?[》”」』]?[，,（(]?\s*{_CHINESE_VERB}|[，,（(]\s*(?:表?字|号))[：:\s]*[“\"「『《]?"
 )
-_GOES_ON = re.compile(rf"(?![是为等和与及或的在于后、])[{HAN}]")
-_THAT_IS = re.compile(r"\s*[，,（(]\s*即[：:\s]*[“\"「『]?")
-_THAT_IS_END = re.compile(r"[”\"」』']?\s*[)）,，;；。]")
+_GOES_ON = lazy_regex(rf"(?![是为等和与及或的在于后、])[{HAN}]")
+_THAT_IS = lazy_regex(r"\s*[，,（(]\s*即[：:\s]*[“\"「『]?")
+_THAT_IS_END = lazy_regex(r"[”\"」』']?\s*[)）,，;；。]")
 _LANGUAGES = """
 Afrikaans Albanian Amharic Arabic Armenian Basque Bengali Breton Bulgarian Burmese Cantonese Catalan
 Chinese Croatian Czech Danish Dutch English Estonian Finnish French Galician Georgian German Greek
@@ -465,25 +466,25 @@ Nepali Norwegian Pashto Persian Polish Portuguese Punjabi Romanian Russian Sansk
 Sinhala Slovak Slovene Somali Spanish Swahili Swedish Tagalog Tamil Telugu Thai Tibetan Turkish
 Ukrainian Urdu Uzbek Vietnamese Welsh
 """
-_OPEN = re.compile(
+_OPEN = lazy_regex(
     r"\s*[（(]\s*(?:(?P<language>(?:(?:in|[Ss]implified|[Tt]raditional)\s+)?"
     rf"(?:{'|'.join(_LANGUAGES.split())}))\s*[:：;；]\s*)?[^（()）\w]*"
 )
-_TRANSLATED = re.compile(
+_TRANSLATED = lazy_regex(
     rf"(?:[-·][{HAN}]{{1,4}})?[”」』》*]*号?[”」』》*]*\s*[（(](?:R/?V\s+|M/?V\s+)?[“\"「『《*]*"
 )
-_LATIN_ALONE = re.compile(r"(?P<name>[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ .'’&-]{2,50})[”\"」』》*]*[)）]")
+_LATIN_ALONE = lazy_regex(r"(?P<name>[A-Za-zÀ-ɏ][A-Za-zÀ-ɏ .'’&-]{2,50})[”\"」』》*]*[)）]")
 """From a name to the same one in the other script; a tagger may cut "科里格尔-文" short."""
 _MAX_GAP = 120
 _MOST_IN_BRACKETS = 3
 _MOST_FURTHER = 4
-_AFTER_BRACKETS = re.compile(r"\s*[（(][^（()）]*[）)]")
-_OF = re.compile(r"[\"”'’]?\s+of\b")
-_CLOSE = re.compile(r"[”\"」』']?\s*[)）,，;；]")
-_STYLE_NAME = re.compile(
+_AFTER_BRACKETS = lazy_regex(r"\s*[（(][^（()）]*[）)]")
+_OF = lazy_regex(r"[\"”'’]?\s+of\b")
+_CLOSE = lazy_regex(r"[”\"」』']?\s*[)）,，;；]")
+_STYLE_NAME = lazy_regex(
     rf"(?<=[，,（(])(?:表?字|号|又名|别号|小名)(?P<name>[{HAN}]{{2,3}}?)(?=[，,。；;、）)]|$|[是乃])"
 )
-_ORGANISATION_WORD = re.compile(
+_ORGANISATION_WORD = lazy_regex(
     r"\b(?:institute|university|company|ltd|inc|council|society|college|laboratory|agency)\b"
 )
 

@@ -3,12 +3,11 @@
 LAC proposes names with their types (`lac`); rules trim what it takes along, join what ends in
 "…大学" or "…事件", and add titles in 《》, names in quotation marks and other occurrences of found
 names. Without LAC the words and tags are those of `rjieba` (jieba's dictionary and model,
-compiled), else of `jieba`; with none, marked names are still found.
+compiled); with neither, marked names are still found.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from typing import NamedTuple
 from ..resolution.name_parsing import COMPOUND_SURNAMES, SURNAMES, given_name, han_surname
 from ..text.cjk import HAN, has_han
 from ..text.names import CHINESE_FUNCTION_WORDS, name_key
+from ..text.patterns import lazy_regex
 from ..text.sentences import Segment
 from . import lac
 from .aliases import (
@@ -38,11 +38,11 @@ class HanToken(NamedTuple):
     tag: str
 
 
-_TITLE = re.compile(r"《([^《》\n]{1,40})》")
-_QUOTED = re.compile(rf"[“「『]([{HAN}A-Za-z0-9·—-]{{2,12}})[”」』]")
+_TITLE = lazy_regex(r"《([^《》\n]{1,40})》")
+_QUOTED = lazy_regex(rf"[“「『]([{HAN}A-Za-z0-9·—-]{{2,12}})[”」』]")
 _SYLLABLES = f"[{''.join(sorted(TRANSLITERATION))}]"
-_DOTTED = re.compile(rf"{_SYLLABLES}{{1,8}}(?:[·•・‧－-]{_SYLLABLES}{{1,8}})+")
-_SPEECH = re.compile(r"[说道问答曰喊叫：:，,]\s*$")
+_DOTTED = lazy_regex(rf"{_SYLLABLES}{{1,8}}(?:[·•・‧－-]{_SYLLABLES}{{1,8}})+")
+_SPEECH = lazy_regex(r"[说道问答曰喊叫：:，,]\s*$")
 _NO_NAME = frozenset("的了吗呢吧啊我你他她它们这那是不没有很都就也还把被让给")
 _NAME_TAGS = {
     "PER": "PERSON",
@@ -54,15 +54,15 @@ _NAME_TAGS = {
 _NOUNS = frozenset({"n", "vn", "nz"})
 _JOINABLE = frozenset({*_NOUNS, *_NAME_TAGS, "s"})
 _SHORTEST_WORK = 3
-_TAIL = re.compile(
+_TAIL = lazy_regex(
     r"(?:大[怒喜惊笑]|之[子女妻弟兄孙]|[曰叱怒乃于以为在是及也即被将对到又谓引令亦去率说问答]|(?<=..)[兄弟妻侄婿])+$"
 )
 """Words and kin that a tagger takes along behind a person's name."""
-_NO_PERSON = re.compile(r"^[我你]|[哉矣乎汝]|吾$")
+_NO_PERSON = lazy_regex(r"^[我你]|[哉矣乎汝]|吾$")
 _OF_NO_PERSON = (("PLACE", ("道", "洋", "郡")), ("NAME", ("语", "族", "属", "类", "线")))
 _HEADS = frozenset("同与和由被向对令使乃谓名言")
 _RANKS = frozenset("王帝公侯")
-_WEEKDAY = re.compile(r"(?:星期|周|礼拜)[一二三四五六日天]|[一二三四五六七八九十]+[月日年]")
+_WEEKDAY = lazy_regex(r"(?:星期|周|礼拜)[一二三四五六日天]|[一二三四五六七八九十]+[月日年]")
 _MAX_RUN = 14
 _LONG_SUFFIX = 3
 _SUFFIXES = frozenset(suffix for suffix, _ in HAN_SUFFIXES)
@@ -89,27 +89,16 @@ def load_tagger() -> tuple[Tagger | None, str]:
 
     if lac.identity():
         return lac.tag, lac.identity()
-    for name, tagger in (("rjieba", _rjieba_tags), ("jieba", _jieba_tags)):
-        try:
-            return tagger, f"{name}-{version(name)}"
-        except PackageNotFoundError:
-            continue
-    return None, "none"
+    try:
+        return _rjieba_tags, f"rjieba-{version('rjieba')}"
+    except PackageNotFoundError:
+        return None, "none"
 
 
 def _rjieba_tags(text: str) -> list[tuple[str, str]]:
     import rjieba
 
     return [_as_lac(word, tag) for word, tag in rjieba.tag(text)]
-
-
-def _jieba_tags(text: str) -> list[tuple[str, str]]:
-    import logging
-
-    import jieba.posseg
-
-    jieba.setLogLevel(logging.WARNING)  # it reports its start on stderr otherwise
-    return [_as_lac(pair.word, pair.flag) for pair in jieba.posseg.cut(text)]
 
 
 def _as_lac(word: str, tag: str) -> tuple[str, str]:
@@ -272,7 +261,7 @@ def find_recurring(
 _PREPOSITIONS = frozenset("向和同从")
 _VERBS = frozenset("于谢赖令问应")
 """Surnames that are words before a name, too."""
-_SPEAKS = re.compile("[笑叹哭忙冷]*[道曰][：:]|之[妻子女弟兄父母孙侄婿](?![，,。])|忙[^，。]")
+_SPEAKS = lazy_regex("[笑叹哭忙冷]*[道曰][：:]|之[妻子女弟兄父母孙侄婿](?![，,。])|忙[^，。]")
 
 
 def without_clinging(names: Sequence[Candidate], text: str) -> list[Candidate]:

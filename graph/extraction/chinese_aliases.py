@@ -23,6 +23,7 @@ from ..resolution.name_parsing import (
 )
 from ..text.cjk import HAN, simplified
 from ..text.names import name_key
+from ..text.patterns import lazy_regex
 from ..text.sentences import Segment
 from .aliases import Candidate
 
@@ -37,14 +38,14 @@ _QUOTE = "[“「『]?"
 _SECOND = rf"(?:[为曰作叫是])?{_QUOTE}(?P<name>[{HAN}]{{2,4}}?)[”」』]?{_NAME_END}"
 _OF_WRITING = "迹体形义面典母眼里数幅画样幕库段节符串量"
 _PEN_NAME_ENDS = "(?:居士|山人|道人|散人|老人|主人|先生|翁)"
-_FIRST_LABEL = re.compile(
+_FIRST_LABEL = lazy_regex(
     rf"{_GAP}(?:表?字(?P<styled>[{HAN}]{{2}})(?:{_NAME_END}|(?=号))|(?:{_STYLED}|道号){_SECOND}"
     rf"|号(?P<penned>[{HAN}]{{1,4}}{_PEN_NAME_ENDS}){_NAME_END})"
 )
-_NEXT_LABEL = re.compile(
+_NEXT_LABEL = lazy_regex(
     rf"(?:先生)?[”」』]?{_GAP}(?:{_LABEL}|[{HAN}]{{2,6}}[，,](?:更名|化名|改名)){_SECOND}"
 )
-_OPENING = re.compile(
+_OPENING = lazy_regex(
     rf"(?:[复覆]?姓(?P<surname>[{HAN}]{{1,2}}?){_GAP}单?名|(?<=[子女弟侄孙者：:，,次改曰])名)"
     rf"(?P<given>[{HAN}]{{1,2}}?)(?={_GAP}(?:{_STYLED}|道号))"
     rf"|(?P<direct>(?:(?!名)[{HAN}]){{2,4}})(?:[（(][^（()）]{{1,40}}[）)])?"
@@ -54,7 +55,7 @@ _OPENING = re.compile(
     rf"|[，,]?号[{HAN}]{{1,4}}{_PEN_NAME_ENDS})(?:{_NAME_END}|号))"
     rf"|(?:(?<![{HAN}])|(?<=[生曰]))(?P<alone>[{HAN}])(?=[，,]?{_STYLED}[{HAN}]{{2}})"
 )
-_FATHER = re.compile(
+_FATHER = lazy_regex(
     rf"(?P<father>[{HAN}]{{2,4}})(?:之[长次幼三四]?子|[有生][一二两三四五六七八九]子)"
     rf"|(?P<clan>[{HAN}]{{1,4}})氏(?=[，,]?(?:兄弟|姐妹|姊妹|[一二两三四五六七八九]子))"
 )
@@ -213,21 +214,21 @@ _OPEN, _CLOSE = '“"「『‘', '”"」』’'
 _END = rf"(?=[，,。．；;、：:！？）)\s{_CLOSE}]|$|先生)"
 _NAME = rf"(?:[{_OPEN}](?P<quoted>[{HAN}]{{2,6}})[{_CLOSE}]|(?P<plain>[{HAN}]{{2,4}}?){_END})"
 _QUOTED = rf"[{_OPEN}](?P<said>[{HAN}]{{2,6}})[{_CLOSE}]"
-_OWN = re.compile(
+_OWN = lazy_regex(
     r"(?<![其之])(?:(?:乳|小|幼|本|原|曾用|笔|艺|化|别|又|更|改|花|网|诨|法)名|(?:绰|外|诨|别|道|法)号"
     rf"|昵称|小字|江湖人称|[人世]称|(?<=[，,；;])号(?![称召令码角手房]))(?:[为叫是曰作：:]|叫做|叫作)?{_NAME}"
 )
-_IS_BESIDE_ONLY = re.compile(r"[^，,；;][人世]称|[，,；;](?:世称|号)")
-_CALLED = re.compile(
+_IS_BESIDE_ONLY = lazy_regex(r"[^，,；;][人世]称|[，,；;](?:世称|号)")
+_CALLED = lazy_regex(
     r"(?:[时世众乡]人|人[皆都]|[中里民间][皆都]|[们家][都皆]?|[，,；;]人|被(?:人们?|大家|球迷|粉丝|读者)?)"
     rf"[称呼唤叫](?P<whom>[之其他她]|[{HAN}]{{1,4}}?)??(?:[为作做曰]{_NAME}|(?=[{_OPEN}]){_QUOTED})"
 )
-_PARTED = re.compile("[子女妻弟兄父母妹姐姊侄孙妇儿姓婢仆奴婿徒]|有[一二三两]")
-_OBJECT_OF = re.compile("[明告知见问请向与对给]")
+_PARTED = lazy_regex("[子女妻弟兄父母妹姐姊侄孙妇儿姓婢仆奴婿徒]|有[一二三两]")
+_OBJECT_OF = lazy_regex("[明告知见问请向与对给]")
 """Last characters of words whose object a person is: "回明林川，更名小海"."""
-_ANOTHER = re.compile("[有生养存][一二两三四五六七][子女婢仆]")
+_ANOTHER = lazy_regex("[有生养存][一二两三四五六七][子女婢仆]")
 """Someone whose name follows, whoever else the sentence names: "还有一女，比林川小两岁"."""
-_CALLED_GAP = re.compile(r"(?:[（(][^（()）]{0,40}[）)])?[，,、]?$")
+_CALLED_GAP = lazy_regex(r"(?:[（(][^（()）]{0,40}[）)])?[，,、]?$")
 _MAX_GAP = 43
 _STOP = "。！？!?\n"
 _NO_NAME_START = frozenset("一第最全不被的了他她它我你这那是为")
@@ -347,26 +348,26 @@ def _persons(shadow: str, start: int, end: int, known: Known) -> list[tuple[int,
 _SHORT_OPEN, _SHORT_CLOSE = '“"「『‘《', '”"」』’》'
 _SHORT_END = rf"(?=[{_SHORT_CLOSE}]?(?:[）)，,。；;、：:！？\s]|$))"
 _SHORT_LABEL = r"(?:以下|下文|后文)?(?:简称|下称)"
-_SHORT = re.compile(
+_SHORT = lazy_regex(
     rf"(?:(?P<bracket>[（(])(?:(?:[^（()）]{{0,60}}[，,；;、]\s*)?(?P<inner>{_SHORT_LABEL}))?"
     rf"|[，,]?(?P<outer>{_SHORT_LABEL}))[为作]?[：:]?[{_SHORT_OPEN}]?(?P<name>[{HAN}]{{2,6}}){_SHORT_END}"
 )
-_OTHER = re.compile(
+_OTHER = lazy_regex(
     rf"(?:(?:[又亦别原本旧古全学俗]|曾用)名|(?:[又亦也别俗旧古通全原]|曾)被?称)[为作]?[：:]?"
     rf"[{_SHORT_OPEN}]?(?P<name>(?![赞呼])[{HAN}]{{2,6}}?){_SHORT_END}"
 )
-_NEXT = re.compile(
+_NEXT = lazy_regex(
     rf"[{_SHORT_CLOSE}]?、[{_SHORT_OPEN}]?(?P<name>(?:(?![称名])[{HAN}]){{2,8}}){_SHORT_END}"
 )
 _OF_A_LEMMA = ("又名", "别名", "又称", "亦称", "俗称", "俗名", "学名")
 _OF_A_PERSON = ("原名", "本名")
-_LEMMA = re.compile(rf"(?:^|\n)(?P<lemma>(?![该这那其此本他她它我])(?:(?!称)[{HAN}]){{2,8}})$")
-_BEFORE = re.compile(rf"(?![是即为叫于])[{HAN}]")
-_ORGANISATION = re.compile(
+_LEMMA = lazy_regex(rf"(?:^|\n)(?P<lemma>(?![该这那其此本他她它我])(?:(?!称)[{HAN}]){{2,8}})$")
+_BEFORE = lazy_regex(rf"(?![是即为叫于])[{HAN}]")
+_ORGANISATION = lazy_regex(
     r"(?:公司|集团|[大中]学|学[院校会]|组织|协会|委员会|研究[所院]|科学院|银行|医院|中心|法院|检察院|联盟"
     r"|联合会|基金会|出版社|通讯社)$"
 )
-_RUN = re.compile(rf"[{HAN}]+$")
+_RUN = lazy_regex(rf"[{HAN}]+$")
 _LONGEST = 24
 _NO_SHORT = frozenset("的了着和与及或是在之者们其所于")
 _STRONG = frozenset({"PERSON", "ORGANISATION", "PLACE", "EVENT", "WORK"})

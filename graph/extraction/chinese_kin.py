@@ -7,13 +7,13 @@ relative are read with it. Between two names of one clause stand only the words 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from ..model import Mention
 from ..resolution.name_parsing import han_surname
+from ..text.patterns import lazy_regex
 from .chinese_relations import HanRelation
 
 _CHILD = "[长次三四五幼少独爱嫡庶]?[子女]|儿子|女儿|儿"
@@ -72,15 +72,15 @@ _WORDS = "|".join(
     sorted({word for kin in KIN.values() for word in kin.stated.split("|")}, key=len, reverse=True)
 )
 _NAMED = r"(?:[，,]?(?:单?名[叫为唤]?|叫做?|唤做?|即?是))?"
-_OF = re.compile(rf"(?:[之的](?P<of>{_WORDS})|(?P<beside>{_WORDS})){_NAMED}")
+_OF = lazy_regex(rf"(?:[之的](?P<of>{_WORDS})|(?P<beside>{_WORDS})){_NAMED}")
 _OTHER_FAMILY = frozenset("妻妾母婿女师人妇夫")
 """Last characters of words for relatives who may have another surname."""
-_COPULA = re.compile("[，,]?(?:乃是?|即是?|是|系|亦系|本是|原是|便是|就是)|[，,]")
-_ENDS = re.compile(rf"[之的](?P<of>{_WORDS})(?=也?(?:[，,。；;！!：:）)\n]|$))")
-_MARRIED = re.compile("(?P<took>迎?娶|续娶|纳)了?|(?P<given>嫁)(?:给|与|了)*")
+_COPULA = lazy_regex("[，,]?(?:乃是?|即是?|是|系|亦系|本是|原是|便是|就是)|[，,]")
+_ENDS = lazy_regex(rf"[之的](?P<of>{_WORDS})(?=也?(?:[，,。；;！!：:）)\n]|$))")
+_MARRIED = lazy_regex("(?P<took>迎?娶|续娶|纳)了?|(?P<given>嫁)(?:给|与|了)*")
 _LONGEST = 10
-_OFFICE = re.compile(rf"(?:{APPOINTED})$")
-_OFFICE_GIVEN = re.compile("(?:为|做|作)")
+_OFFICE = lazy_regex(rf"(?:{APPOINTED})$")
+_OFFICE_GIVEN = lazy_regex("(?:为|做|作)")
 _OFFICE_ENDS = tuple("侯牧尉守令相丞使史郎将军督卿公王事书监伯")
 
 

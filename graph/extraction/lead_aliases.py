@@ -13,18 +13,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from ..model import Mention
+from ..text.patterns import lazy_regex
 
 SENTENCES = 4
 """Of so many first sentences with names the subject is the text's."""
 MOST = 5
-_BEGINS = re.compile(r"[^\w]*(?:the\s+)?[^\w]*", re.IGNORECASE)
+_BEGINS = lazy_regex(r"[^\w]*(?:the\s+)?[^\w]*", re.IGNORECASE)
 _GROUPS = (
     r"(?:band|club|company|duo|film|firm|group|organi[sz]ation|region|school|ship|team|town|zone)"
 )
-_STANDS_FOR = re.compile(rf"\s*(?:(?P<person>he|she)|it|they|the\s+{_GROUPS})\s+", re.IGNORECASE)
+_STANDS_FOR = lazy_regex(rf"\s*(?:(?P<person>he|she)|it|they|the\s+{_GROUPS})\s+", re.IGNORECASE)
 _ADVERB = r"(?:(?:also|later|now|then|first|once|sometimes|often|\w+ly)\s+)*"
 _WHOSE = r"(?:(?:his|her|its|their|the|various|several)\s+)*"
-_KNOWN_AS = re.compile(
+_KNOWN_AS = lazy_regex(
     rf"""{_ADVERB}(?:
       (?:is|was|are|were|has\s+been)\s+{_ADVERB}
       (?:known\s+(?:as|(?:by|under)\s+{_WHOSE}(?:[\w-]+\s+)?names?(?:\s+of)?,?)
@@ -35,15 +36,15 @@ _KNOWN_AS = re.compile(
     )\s+(?:the\s+)?["“'‘]?\s*""",
     re.VERBOSE | re.IGNORECASE,
 )
-_LISTED = re.compile(r"\s+under\s+.*names\b|\bpseudonyms\b|\bunder\s+the\s+name\b", re.IGNORECASE)
-_NEXT = re.compile(
+_LISTED = lazy_regex(r"\s+under\s+.*names\b|\bpseudonyms\b|\bunder\s+the\s+name\b", re.IGNORECASE)
+_NEXT = lazy_regex(
     r"""["”'’]?\s*(?:\([^()]{0,60}\)\s*)?(?:,|,?\s+(?:and|or|then)|,\s+then)\s+(?:the\s+)?["“'‘]?\s*""",
     re.IGNORECASE,
 )
-_OR = re.compile(r"""["”'’]?\s+or\s+(?:the\s+)?["“'‘]?\s*""")
-_IN_BRACKETS = re.compile(r"""["”'’*]*\s*[(]["“'‘*]?\s*""")
-_IS = re.compile(r"""["”'’*]*\s*(?:\([^()]{0,60}\)\s*)?,?\s*(?:is|was|are|were|also\s+known)\b""")
-_IS_BEHIND_BRACKETS = re.compile(r"""\s*["”'’*]?\s*\)\s*(?:is|was|are|were)\b""")
+_OR = lazy_regex(r"""["”'’]?\s+or\s+(?:the\s+)?["“'‘]?\s*""")
+_IN_BRACKETS = lazy_regex(r"""["”'’*]*\s*[(]["“'‘*]?\s*""")
+_IS = lazy_regex(r"""["”'’*]*\s*(?:\([^()]{0,60}\)\s*)?,?\s*(?:is|was|are|were|also\s+known)\b""")
+_IS_BEHIND_BRACKETS = lazy_regex(r"""\s*["”'’*]?\s*\)\s*(?:is|was|are|were)\b""")
 _STRONG = frozenset({"PERSON", "ORGANISATION", "PLACE", "EVENT", "WORK"})
 _UNTYPED = frozenset({"NAME", "WORK"})
 

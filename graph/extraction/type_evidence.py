@@ -21,6 +21,7 @@ from ..resolution.name_parsing import (
     TITLES,
 )
 from ..text.cjk import HAN, has_han
+from ..text.patterns import lazy_regex
 from ..text.sentences import Layout
 from ..text.transcripts import speakers_of
 from .class_nouns import CLASS_TYPES, han_type_of, type_of_phrase
@@ -33,27 +34,27 @@ _ENDS_PHRASE = (
 )
 _NOUN_PHRASE = rf"(?P<noun>(?:(?!{_STOPS}\b)[\w'’-]+[ ]){{0,7}}?[a-z][a-z-]+){_ENDS_PHRASE}"
 _ASIDE = r"(?:\**\s*\([^()]{0,160}\)|,\s[^,.;]{1,60},(?=\s(?:is|was)\b))?[\"”’*_]*"
-_DEFINED = re.compile(
+_DEFINED = lazy_regex(
     rf"{_ASIDE}\s+(?:is|was|are|were)\s+(?:(?:also|now|then|once|still)\s+)?"
     rf"(?:an?|the|one\s+of\s+the)\s+{_NOUN_PHRASE}"
 )
-_APPOSED = re.compile(rf"[\"”’*_]*,\s+(?:an?|the|our|his|her)\s+{_NOUN_PHRASE}")
-_ROLE_AFTER = re.compile(r"[*_]*(?:,| \()\s*(?P<noun>[a-z]+)(?=[,.;)\n]|$| (?:of|in|at)\b)")
-_IN_FRONT = re.compile(r"(?:(?P<noun>\b[a-z]+) ?|(?P<label>\b[A-Za-z]+):[ ]?)[*_\"“]{0,3}$")
-_CLASS_OF = re.compile(r"\b(?P<noun>[a-z]+)\s+of\s+[*_\"“]{0,3}$")
-_ARTICLE = re.compile(r"\b(?:the|an?|this)\s+[*_]{0,2}$", re.IGNORECASE)
-_ENDS = re.compile(
+_APPOSED = lazy_regex(rf"[\"”’*_]*,\s+(?:an?|the|our|his|her)\s+{_NOUN_PHRASE}")
+_ROLE_AFTER = lazy_regex(r"[*_]*(?:,| \()\s*(?P<noun>[a-z]+)(?=[,.;)\n]|$| (?:of|in|at)\b)")
+_IN_FRONT = lazy_regex(r"(?:(?P<noun>\b[a-z]+) ?|(?P<label>\b[A-Za-z]+):[ ]?)[*_\"“]{0,3}$")
+_CLASS_OF = lazy_regex(r"\b(?P<noun>[a-z]+)\s+of\s+[*_\"“]{0,3}$")
+_ARTICLE = lazy_regex(r"\b(?:the|an?|this)\s+[*_]{0,2}$", re.IGNORECASE)
+_ENDS = lazy_regex(
     r"[*_\"”]*(?:[,.;:)]|\s+(?:\w+s|was|were|had|\w+ed|and|or|in|on|at|of|by|to)\b|$)"
 )
-_FOLLOWED = re.compile(r"\s+(?:[a-z]+\s)?(?P<noun>[a-z]+)\b")
+_FOLLOWED = lazy_regex(r"\s+(?:[a-z]+\s)?(?P<noun>[a-z]+)\b")
 _SAYS = (
     "said|says|asked|replied|answered|cried|exclaimed|returned|observed|remarked|whispered|inquired"
     "|demanded|pursued|murmured|muttered|shouted|sighed"
 )
 _LED = r"(?:the\s+)?(?:[A-Z][\w'’-]*\s+and\s+)?[*_\"“]{0,3}$"
-_GOVERNED = re.compile(rf"\b(?:of|in|at|from|to|for|by|with|on|near|under)\s+{_LED}")
+_GOVERNED = lazy_regex(rf"\b(?:of|in|at|from|to|for|by|with|on|near|under)\s+{_LED}")
 """A name inside a phrase: what follows is said of another, "the king of France (…) was a …"."""
-_CONTINUED = re.compile(rf"\b[A-Z][\w'’-]*\s+of\s+{_LED}")
+_CONTINUED = lazy_regex(rf"\b[A-Z][\w'’-]*\s+of\s+{_LED}")
 """A name inside a longer one, "Duke of Burgundy, a prince"."""
 _PERSON_VERBS = (
     rf"(?:{_SAYS}|told|thought|wrote|writes|smiled|laughed|nodded|shook|sat|married|died|retired"
@@ -111,7 +112,7 @@ _BEFORE = (
         IN_FRONT,
     ),
 )
-_HAN_DEFINED = re.compile(
+_HAN_DEFINED = lazy_regex(
     rf"(?:[（(][^（）()]{{0,80}}[）)])?[，]?是(?:一[{HAN}]|[^，。；]{{0,24}}的)[^，。；]{{0,14}}?"
     rf"(?P<noun>[{HAN}]{{1,3}})(?=[，。；]|$)"
 )
@@ -241,12 +242,12 @@ def _is_common(layout: Layout, mention: Mention, is_word: Callable[[str, bool], 
     return not (_OPENS.search(before) and _CLOSES.match(after))
 
 
-_DETERMINED = re.compile(r"(?:\b(?:(?P<the>the)|an?|this|every)|['’]s)\s+$", re.IGNORECASE)
+_DETERMINED = lazy_regex(r"(?:\b(?:(?P<the>the)|an?|this|every)|['’]s)\s+$", re.IGNORECASE)
 _ACRONYM = 5
-_CELL = re.compile(r"\|[ ]*[*_]*$")
-_LINE_START = re.compile(r"[ \t#>*_\-\d.)]*")
-_OPENING_QUOTE = re.compile(r"(?:^|\s)[“\"‘'][*_]?$")
-_FINITE = re.compile(r"[*_]*\s+(?:is|was|has|had|are|were|will|can|[a-z]+(?:ed|[^s]s))\b")
+_CELL = lazy_regex(r"\|[ ]*[*_]*$")
+_LINE_START = lazy_regex(r"[ \t#>*_\-\d.)]*")
+_OPENING_QUOTE = lazy_regex(r"(?:^|\s)[“\"‘'][*_]?$")
+_FINITE = lazy_regex(r"[*_]*\s+(?:is|was|has|had|are|were|will|can|[a-z]+(?:ed|[^s]s))\b")
 
 
 def _is_doubtful(layout: Layout, mention: Mention, span: tuple[int, int]) -> bool:

@@ -44,6 +44,7 @@ from ..linking import Progress
 from ..pipeline import Derived, DeriveOptions, derive_graph
 from ..storage.database import Database, read_chunks, read_entities, read_relations
 from ..storage.facts import (
+    HAND_MADE,
     delete_chunks,
     delete_document,
     derived_generation,
@@ -213,10 +214,6 @@ def relation_node(relation: model.Relation) -> Relation:
 def triplet_has(triplet: Triplet, key: str, value: object) -> bool:
     """Check whether either end or the relation has this property."""
     return any(part.properties.get(key) == value for part in triplet)
-
-
-HAND_MADE = "by hand"
-"""Extractor name of facts from `upsert_nodes` and `upsert_relations`."""
 
 
 class SqlGraphStore(PropertyGraphStore):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 
 from ..extraction.aliases import TRANSLITERATION, type_from_words
 from ..extraction.class_nouns import CLASS_TYPES, type_of_phrase
@@ -48,8 +49,8 @@ TITLE_WEIGHT = 8.0
 _NEEDED = 0.5
 _CLEAR = 1.25
 _HEAD = 6.0
-_PART = 4.0
-_RULED = 5.0
+_PART = 4
+_RULED = 5
 
 
 def decide_types(
@@ -199,14 +200,39 @@ def settle_types(
     A class noun alone ("Captain", "the Contractor") is no name but a noun; a word that begins or
     ends persons' full names is taken for a person where no place is meant.
     """
+    first = settle_alone(types, cues, surfaces)
+    return settle_by_parts(first, person_words(first.settled, first.cues))
+
+
+@dataclass(frozen=True, slots=True)
+class SettledAlone:
+    """Types of names before words of persons' names count, and what they rest on."""
+
+    settled: dict[str, Counter[str]]
+    known: Mapping[str, Counter[str]]
+    cues: Mapping[str, Mapping[str, float]]
+
+
+def settle_alone(
+    types: Mapping[str, Counter[str]],
+    cues: Mapping[str, Mapping[str, float]],
+    surfaces: Mapping[str, Iterable[str]],
+) -> SettledAlone:
+    """Return the counts of types as each name, and those that contain it, settle them."""
     settled: dict[str, Counter[str]] = defaultdict(Counter)
     known = {key: _tagged(some, surfaces[key]) for key, some in types.items()}
     cues = _with_parts(known, cues)
     for key, some in known.items():
         found = _decided(key, some, cues.get(key, {}))
         settled[key] = _unless_shouted(found, surfaces[key], cues.get(key, {}))
-    parts = person_words(settled, cues)
-    for key, some in known.items():
+    return SettledAlone(settled, known, cues)
+
+
+def settle_by_parts(first: SettledAlone, parts: Collection[str]) -> dict[str, Counter[str]]:
+    """Return all names' counts of types; `parts` are the first and last words of persons' names."""
+    settled = defaultdict(Counter, first.settled)
+    for key, some in first.known.items():
+        told = first.cues.get(key, {})
         is_place = some["PLACE"] > some["PERSON"] + some["ORGANISATION"] + some["NAME"]
         if key not in parts and (key in CLASS_TYPES or key.removesuffix("s") in CLASS_TYPES):
             settled[key] = +Counter(CONCEPT=some["CONCEPT"])
@@ -215,19 +241,28 @@ def settle_types(
         ] > some.total():
             continue
         elif not is_place and (key in parts or (key.endswith("s") and key[:-1] in parts)):
-            told = dict(cues.get(key, {}))
-            told["PERSON"] = told.get("PERSON", 0.0) + _PART
+            told = {**told, "PERSON": told.get("PERSON", 0.0) + _PART}
             settled[key] = _decided(key, some, told)
         elif has_han(key) and some == Counter(NAME=1) and not {*key} <= TRANSLITERATION:
-            settled[key] = settled[key] if _is_told(cues.get(key, {})) else Counter()
+            settled[key] = settled[key] if _is_told(told) else Counter()
         elif (
             not is_place
             and not head_type(key)
             and " " not in key
             and (not has_han(key) or {*key} <= TRANSLITERATION)
         ):
-            settled[key] = _unless_alone(settled[key], cues.get(key, {}))
+            settled[key] = _unless_alone(settled[key], told)
     return settled
+
+
+def names_inside(key: str) -> set[str]:
+    """Return the names that a longer one may speak for: "Burgundy" of "Duke of Burgundy"."""
+    rank, _, domain = key.partition(" of ")
+    found = {domain} if rank in _RULERS else set()
+    name, _, noun = key.rpartition(" ")
+    if name and type_of_phrase(noun) == "PRODUCT":
+        found.add(name)
+    return found - {""}
 
 
 def _with_parts(
@@ -237,18 +272,23 @@ def _with_parts(
 
     "Duke of Burgundy" speaks for a place; "Debian system" for a product, of what no tagger types.
     """
-    told: dict[str, dict[str, float]] = {key: dict(some) for key, some in cues.items()}
+    added: dict[str, Counter[str]] = defaultdict(Counter)
     for key, some in types.items():
         rank, _, domain = key.partition(" of ")
         if rank in _RULERS and domain in types:
-            own = told.setdefault(domain, {})
-            own["PLACE"] = own.get("PLACE", 0.0) + _RULED
+            added[domain]["PLACE"] += _RULED
         name, _, noun = key.rpartition(" ")
-        is_untyped = 2 * types.get(name, Counter())["NAME"] > types.get(name, Counter()).total()
-        is_name = is_untyped and 2 * told.get(name, {}).get(COMMON, 0.0) < types[name].total()
-        if is_name and some["CONCEPT"] and type_of_phrase(noun) == "PRODUCT":
-            own = told.setdefault(name, {})
-            own["PRODUCT"] = own.get("PRODUCT", 0.0) + min(some["CONCEPT"], _PART)
+        untyped = types.get(name, Counter())
+        if 2 * untyped["NAME"] <= untyped.total() or not some["CONCEPT"]:
+            continue
+        is_name = 2 * cues.get(name, {}).get(COMMON, 0.0) < untyped.total()
+        if is_name and type_of_phrase(noun) == "PRODUCT":
+            added[name]["PRODUCT"] += min(some["CONCEPT"], _PART)
+    told = {key: dict(some) for key, some in cues.items()}
+    for key, some in added.items():
+        own = told.setdefault(key, {})
+        for kind in sorted(some):
+            own[kind] = own.get(kind, 0.0) + some[kind]
     return told
 
 

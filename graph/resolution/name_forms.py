@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from ..extraction.aliases import TRANSLITERATION
@@ -23,7 +23,7 @@ from .name_parsing import (
     is_shorter_name,
     parts_of,
 )
-from .rules import Link, Profile, Profiles, Root, share_document
+from .rules import MEMBER, READER, Block, Link, Profile, Profiles, Root, share_document
 
 _LIFE = re.compile(r"(?P<name>\D+?),? \(?(?P<born>1\d{3}|20\d\d) ?[-–—] ?(?P<died>1\d{3}|20\d\d)")
 _EPITHET = re.compile(rf"(?:{'|'.join(sorted(EPITHETS))}) (?=\S+ \S)")
@@ -43,30 +43,62 @@ def with_persons(profiles: Profiles) -> dict[str, Profile]:
 
     Register forms of their names have the parts of the plain name.
     """
-    shown = {
-        profile.parts.words
-        for profile in profiles.values()
-        if {*profile.parts.titles} - NAMELIKE_TITLES
-        and _may_be_personal(profile.parts.words)
-        and not profile.is_relational
+    shown = {profile.parts.words for profile in profiles.values() if shows_person(profile)}
+    told = {
+        key: with_plain_parts(profile)
+        if is_register_form(profile, profiles.get(plain_form(key)), shown)
+        else profile
+        for key, profile in profiles.items()
     }
-    told = {key: _told(key, profile, profiles, shown) for key, profile in profiles.items()}
     shown |= {told[key].parts.words for key in told if told[key] is not profiles[key]}
     known = {words[-1]: words for words in sorted(shown)}
     return {
-        key: _as_person(profile) if _is_shown(profile, shown, known) else profile
+        key: as_person(profile) if is_shown(profile, shown, known) else profile
         for key, profile in told.items()
     }
 
 
-def _told(key: str, profile: Profile, profiles: Profiles, shown: set[tuple[str, ...]]) -> Profile:
-    """Return the profile of "Tolland, Maeve" with the parts of "Maeve Tolland", if a person."""
-    plain = plain_form(key)
-    if plain == key:
-        return profile
-    parts, other = parts_of(plain), profiles.get(plain)
-    is_person = parts.words in shown or (other is not None and other.may_be_person)
-    return replace(profile, parts=parts) if is_person and _may_be_personal(parts.words) else profile
+Words = tuple[str, ...]
+
+
+def shows_person(profile: Profile) -> bool:
+    """Check for a title that shows the words behind it to be a person's."""
+    return (
+        bool({*profile.parts.titles} - NAMELIKE_TITLES)
+        and may_be_personal(profile.parts.words)
+        and not profile.is_relational
+    )
+
+
+def is_register_form(profile: Profile, plain: Profile | None, shown: Collection[Words]) -> bool:
+    """Check for "Tolland, Maeve" beside "Maeve Tolland" (`plain`, if known), if a person."""
+    key = profile.name.key
+    form = plain_form(key)
+    if form == key:
+        return False
+    words = parts_of(form).words
+    is_person = words in shown or (plain is not None and plain.may_be_person)
+    return is_person and may_be_personal(words)
+
+
+def with_plain_parts(profile: Profile) -> Profile:
+    """Return the profile of a register form with the parts of the plain name."""
+    return replace(profile, parts=parts_of(plain_form(profile.name.key)))
+
+
+def form_blocks(profile: Profile) -> Iterator[Block]:
+    """Yield the blocks of `titled_name_links` and `initial_links`."""
+    words = profile.parts.words
+    if may_be_personal(words) and _may_be_unknown(profile):
+        yield from ((f"ends {' '.join(words[at:])}", MEMBER) for at in range(1, len(words) - 1))
+    if profile.may_be_person:
+        if len(words) > 1:
+            yield f"ends {' '.join(words)}", READER
+        if len(profile.spoken_words) > 1 and not profile.is_han:
+            initialled = READER * is_initialled(profile)
+            yield f"bearer {words[-1]} {words[0][0]}", MEMBER | initialled
+        elif is_initialled(profile):
+            yield f"bearer {words[-1]} {words[0][0]}", READER
 
 
 def plain_form(key: str) -> str:
@@ -79,27 +111,31 @@ def plain_form(key: str) -> str:
     return f"{turned['given']} {turned['surname']}" if turned else key
 
 
-def _is_shown(
-    profile: Profile, shown: set[tuple[str, ...]], known: Mapping[str, tuple[str, ...]]
-) -> bool:
+def is_shown(profile: Profile, shown: Collection[Words], known: Mapping[str, Words]) -> bool:
+    """Check whether the words of a name, or its initials and surname, are shown to be a person's.
+
+    `known` has for a surname the full name that initials are compared with.
+    """
     words = profile.parts.words
     if words in shown:
         return True
-    full = known.get(words[-1]) if _is_initialled(profile) else None
+    full = known.get(words[-1]) if is_initialled(profile) else None
     return full is not None and is_shorter_name(profile.parts, NameParts(words=full))
 
 
-def _is_initialled(profile: Profile) -> bool:
+def is_initialled(profile: Profile) -> bool:
     """Check for initials and a surname: "M. Tolland", "Mr. L. Garrod-Pyke"."""
     *initials, surname = profile.spoken_words
     return bool(initials) and len(surname) > 2 and all(map(_INITIALS.fullmatch, initials))
 
 
-def _may_be_personal(words: tuple[str, ...]) -> bool:
+def may_be_personal(words: Words) -> bool:
+    """Check that a name's words may be a person's."""
     return 2 <= len(words) <= _LONGEST and not {*words} & (NAMED_AFTER_PERSONS | _SMALL)
 
 
-def _as_person(profile: Profile) -> Profile:
+def as_person(profile: Profile) -> Profile:
+    """Return the profile with all mentions taken for a person's."""
     types = Counter(PERSON=sum(profile.name.types.values()))
     return replace(profile, name=replace(profile.name, types=dict(+types)), kind="PERSON")
 
@@ -112,7 +148,7 @@ def titled_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
     longer: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
     for key, profile in profiles.items():
         words = profile.parts.words
-        if _may_be_personal(words) and _may_be_unknown(profile):
+        if may_be_personal(words) and _may_be_unknown(profile):
             for start in range(1, len(words) - 1):
                 longer[words[start:]].append(key)
     for key, profile in profiles.items():
@@ -133,19 +169,22 @@ def _may_be_unknown(profile: Profile) -> bool:
     return profile.kind in {"", "PERSON"} and not profile.is_han and not profile.is_relational
 
 
-def initial_links(profiles: Profiles, root: Root) -> Iterator[Link]:
+def initial_links(
+    profiles: Profiles, root: Root, named: Mapping[str, Collection[str]] | None = None
+) -> Iterator[Link]:
     """ "M. Tolland" for the only such Tolland of the library, in documents about the same things.
 
-    About the same things are documents that have two names in common that few others have.
+    About the same things are documents that have two names in common that few others have: those
+    that `named` gives for each document, without it those of these profiles.
     """
     bearers: defaultdict[str, set[str]] = defaultdict(set)
     for key, profile in profiles.items():
         words = profile.parts.words
         if profile.may_be_person and len(profile.spoken_words) > 1 and not profile.is_han:
             bearers[words[-1]].add(key)
-    named = _names_of_documents(profiles)
+    named = _names_of_documents(profiles) if named is None else named
     for key, profile in sorted(profiles.items()):
-        if not _is_initialled(profile) or not profile.may_be_person:
+        if not is_initialled(profile) or not profile.may_be_person:
             continue
         others = sorted(bearers[profile.parts.words[-1]] - {key})
         fuller = [o for o in others if is_shorter_name(profile.parts, profiles[o].parts)]
@@ -169,20 +208,38 @@ def initial_links(profiles: Profiles, root: Root) -> Iterator[Link]:
 def _names_of_documents(profiles: Profiles) -> dict[str, set[str]]:
     named: defaultdict[str, set[str]] = defaultdict(set)
     for key, profile in profiles.items():
-        if profile.kind != "CONCEPT" and 1 < len(profile.name.documents) <= _RARE:
+        if is_common_ground(profile):
             for document in profile.name.documents:
                 named[document].add(key)
     return named
 
 
-def _common_ground(one: Profile, other: Profile, named: Mapping[str, set[str]]) -> int:
+def is_common_ground(profile: Profile) -> bool:
+    """Check whether documents with this name in common may be about the same things."""
+    return profile.kind != "CONCEPT" and 1 < len(profile.name.documents) <= _RARE
+
+
+def initial_candidates(profiles: Profiles) -> Iterator[tuple[str, str]]:
+    """Yield each name with initials, and the fuller names that these fit."""
+    bearers: defaultdict[str, list[Profile]] = defaultdict(list)
+    for profile in profiles.values():
+        if profile.may_be_person and len(profile.spoken_words) > 1 and not profile.is_han:
+            bearers[profile.parts.words[-1]].append(profile)
+    for key, profile in profiles.items():
+        if profile.may_be_person and is_initialled(profile):
+            for other in bearers[profile.parts.words[-1]]:
+                if is_shorter_name(profile.parts, other.parts):
+                    yield key, other.name.key
+
+
+def _common_ground(one: Profile, other: Profile, named: Mapping[str, Collection[str]]) -> int:
     return len(
         _named_in(one.name.documents, named)
         & _named_in(other.name.documents, named) - {one.name.key, other.name.key}
     )
 
 
-def _named_in(documents: Iterable[str], named: Mapping[str, set[str]]) -> set[str]:
+def _named_in(documents: Iterable[str], named: Mapping[str, Collection[str]]) -> set[str]:
     return set().union(*(named.get(document, set()) for document in documents))
 
 

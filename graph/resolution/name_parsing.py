@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..text.cjk import HAN
+from ..text.patterns import lazy_regex
 
 _MALE = "mr mister master sir lord king prince duke uncle father brother baron monsieur"
 _FEMALE = """
@@ -134,14 +135,14 @@ DIMINUTIVES = {
 }
 """Short given names, and the full ones that they may stand for."""
 
-_HAN_CORPORATE = re.compile(r"(?:股份)?有限(?:责任)?公司$")
-_HAN_TITLED = re.compile(rf"(?P<surname>[{HAN}]{{1,2}})(?P<title>{'|'.join(HAN_TITLES)})")
-_NUMBER = re.compile(
+_HAN_CORPORATE = lazy_regex(r"(?:股份)?有限(?:责任)?公司$")
+_HAN_TITLED = lazy_regex(rf"(?P<surname>[{HAN}]{{1,2}})(?P<title>{'|'.join(HAN_TITLES)})")
+_NUMBER = lazy_regex(
     r"\d[\d.,]*"
     r"|\b(?:x{0,3}(?:ix|iv|vi{1,3}|ii{1,2})|xx{1,2})\b|(?<=\s)[ivx]$"
     r"|(?<![一二三四五六七八九十])[一二三四五六七八九十]+(?=[号期届代])"
 )
-_SEPARATORS = re.compile(r"[.\-–—‐,]")
+_SEPARATORS = lazy_regex(r"[.\-–—‐,]")
 _SMALL = frozenset(
     {"of", "the", "and", "for", "de", "la", "des", "du", "in", "on", "at", "to", "&"}
 )

@@ -28,7 +28,19 @@ from .name_parsing import (
     is_shorter_name,
     one_person,
 )
-from .rules import Link, Profile, Profiles, Root, blocking_keys, share_document
+from .rules import (
+    BOTH,
+    IDENTITY,
+    MEMBER,
+    READER,
+    Block,
+    Link,
+    Profile,
+    Profiles,
+    Root,
+    blocking_keys,
+    share_document,
+)
 
 _HONOURED = re.compile(rf"(?P<name>[{HAN}]{{2,4}}?)(?P<title>{'|'.join(HAN_TITLES)})")
 FOREMOST_DOCUMENTS = 5
@@ -79,6 +91,28 @@ def full_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
                         reason="the same surname, given names that fit, no other such person",
                         lesser=key if min(map(len, persons[key].parts.words)) == 1 else "",
                     )
+
+
+def person_blocks(profile: Profile) -> Iterator[Block]:
+    """Yield the blocks of this module's rules."""
+    words = profile.parts.words
+    match = _HONOURED.fullmatch(profile.name.key)
+    if match and not profile.parts.han_title:
+        yield f"{IDENTITY}{match['name']}", READER
+    if _is_full_person(profile):
+        yield f"full name {words[-1]}{words[0][0]}", BOTH
+        if profile.may_be_person and len(words) > 2:
+            yield f"begun {' '.join(words[:2])}", MEMBER
+    if " " in profile.name.key and (profile.may_be_person or profile.is_bare_title):
+        yield f"begun {' '.join(words[:2])}", READER
+    if part := _short_part(profile):
+        yield f"short {part}", BOTH
+    held = _long_parts(profile) if profile.may_be_person or profile.is_bare_title else set()
+    if profile.is_han:
+        held.add(profile.name.key)
+    if profile.parts.gender:
+        held.add(_surname(profile))
+    yield from ((f"short {each}", MEMBER) for each in sorted(held - {part}))
 
 
 def begun_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
@@ -135,13 +169,18 @@ def honorific_links(profiles: Profiles) -> Iterator[Link]:
 # --- a part of a name for the whole -------------------------------------------------------------
 
 
-def short_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
-    """Surnames, given names and "surname + title" for the one person they can mean."""
+def short_name_links(
+    profiles: Profiles, root: Root, told: Mapping[str, Sequence[NameParts]] | None = None
+) -> Iterator[Link]:
+    """Surnames, given names and "surname + title" for the one person they can mean.
+
+    `told` maps documents to the parts of their titles; without it, those of these profiles.
+    """
     index = _persons_by_part(profiles, root)
     titled = _titled_by_surname(profiles)
     titled_keys = _titled_short(profiles)
     clusters = _clusters(profiles, root)
-    told = _titles_of(profiles)
+    told = _titles_of(profiles) if told is None else told
     for key, profile in profiles.items():
         part = _short_part(profile)
         if not part:
@@ -238,12 +277,12 @@ def _of_the_title(profile: Profile, near: Mapping[str, Sequence[str]], profiles:
     return found[0] if titles and len(found) == 1 else ""
 
 
-def _titles_of(profiles: Profiles) -> dict[str, list[str]]:
-    """Document → the keys of its titles."""
-    told: defaultdict[str, list[str]] = defaultdict(list)
-    for key, profile in profiles.items():
+def _titles_of(profiles: Profiles) -> dict[str, list[NameParts]]:
+    """Document → the parts of its titles."""
+    told: defaultdict[str, list[NameParts]] = defaultdict(list)
+    for profile in profiles.values():
         for document in profile.name.titles:
-            told[document].append(key)
+            told[document].append(profile.parts)
     return dict(told)
 
 
@@ -251,7 +290,7 @@ def _subject(
     profile: Profile,
     near: Mapping[str, Sequence[str]],
     profiles: Profiles,
-    told: Mapping[str, Sequence[str]],
+    told: Mapping[str, Sequence[NameParts]],
 ) -> str:
     """Return the person that all documents with a bare name are titled after, or "".
 
@@ -268,13 +307,15 @@ def _subject(
     return subject
 
 
-def _titled(near: Mapping[str, Sequence[str]], titles: Sequence[str], profiles: Profiles) -> str:
+def _titled(
+    near: Mapping[str, Sequence[str]], titles: Sequence[NameParts], profiles: Profiles
+) -> str:
     """Return the only cluster with a title for a name, else the only fitting one."""
     for agree in (_same_words, fit_together):
         found = {
             top
             for top, keys in near.items()
-            if any(agree(profiles[t].parts, profiles[k].parts) for t in titles for k in keys)
+            if any(agree(title, profiles[k].parts) for title in titles for k in keys)
         }
         if found:
             return found.pop() if len(found) == 1 else ""

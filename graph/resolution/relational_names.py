@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from ..text.cjk import HAN, has_han
 from ..text.names import name_key
+from ..text.patterns import lazy_regex
 from .name_parsing import parts_of
 
 _RELATIONS = """
@@ -18,13 +19,13 @@ aunt brother child children companion corpse cousin daughter father friend ghost
 grandfather grandmother grandson heir husband mistress mother nephew niece parents partner pupil
 servant sister son spirit spouse uncle widow widower wife
 """
-_POSSESSIVE = re.compile(r"(?P<owner>.*\S)(?:['’]s|(?<=s)['’])\s+(?=\S)", re.IGNORECASE | re.DOTALL)
-_OF_RELATION = re.compile(
+_POSSESSIVE = lazy_regex(r"(?P<owner>.*\S)(?:['’]s|(?<=s)['’])\s+(?=\S)", re.IGNORECASE | re.DOTALL)
+_OF_RELATION = lazy_regex(
     rf"(?:.*[\s,-])?(?:{'|'.join(_RELATIONS.split())})\s+of\s+(?:the\s+)?(?P<owner>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_HAN_OWNER = re.compile(rf"(?P<owner>[{HAN}·]+)[之的](?=[{HAN}])")
-_OWN_POSSESSIVE = re.compile(r"(?:['’]s|s['’])$", re.IGNORECASE)
+_HAN_OWNER = lazy_regex(rf"(?P<owner>[{HAN}·]+)[之的](?=[{HAN}])")
+_OWN_POSSESSIVE = lazy_regex(r"(?:['’]s|s['’])$", re.IGNORECASE)
 
 
 def owners_of(surfaces: Iterable[str]) -> frozenset[str]:

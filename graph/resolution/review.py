@@ -24,6 +24,7 @@ from ..text.cjk import has_han
 from ..text.names import name_key
 from ..text.sentences import sentence_spans
 from .llm_judge import NamedThing, PairQuestion
+from .name_facts import read_neighbours
 from .resolver import (
     MERGE,
     RENAME,
@@ -35,7 +36,6 @@ from .resolver import (
     best_surface,
     next_number,
     read_curations,
-    read_neighbours,
     resolve_facts,
 )
 from .rules import name_profile

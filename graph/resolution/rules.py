@@ -23,6 +23,15 @@ from .relational_names import means_owner, owners_of
 Profiles = Mapping[str, "Profile"]
 Root = Callable[[str], str]
 
+MEMBER, READER, BOTH = 1, 2, 3
+"""Part that a name has in a block: rules read it, it reads the members, or both."""
+
+Block = tuple[str, int]
+"""A form that names share, and the part that one has in it (see `blocks`)."""
+
+IDENTITY = "="
+"""Begins the block of the one name of a key; that name itself need not be listed in it."""
+
 _EXCLUSIVE = ("PERSON", "PLACE", "ORGANISATION", "WORK", "EVENT", "PRODUCT", "CONCEPT")
 _STRONG_SHARE = 0.6
 
@@ -130,6 +139,14 @@ def variant_links(profiles: Profiles) -> Iterator[Link]:
                 yield Link(key=key, other=plain, reason=reason, lesser=lesser)
 
 
+def variant_blocks(profile: Profile) -> Iterator[Block]:
+    """Yield the blocks of `variant_links` and `known_links`."""
+    if form := _variant_form(profile):
+        yield f"variant {form}", BOTH
+    if (group := _GROUP_OF.get(profile.name.key)) is not None:
+        yield f"known {group}", BOTH
+
+
 def _may_be_same_ruler(one: Profile, other: Profile) -> bool:
     """Check that "Duke Henry I" and "Henry I" share a document: every house has one."""
     is_ruler = bool(one.parts.numbers) and one.parts.titles != other.parts.titles
@@ -208,6 +225,24 @@ def alias_links(
         )
 
 
+def alias_blocks(profile: Profile, aliases: Iterable[tuple[str, str]]) -> Iterator[Block]:
+    """Yield the blocks of `alias_links` and `surname_links`, from a name's stated aliases."""
+    key = profile.name.key
+    if profile.is_han and len(key) > 2:
+        yield f"surnamed {key}", READER
+    words = key.rsplit(" ", 1)
+    if len(words) > 1 and profile.may_be_person:
+        yield f"last word {words[1]}", MEMBER
+    for name, second in aliases:
+        surname = han_surname(name)
+        if surname and len(second) == 2 and surname + second != name:
+            yield f"surnamed {surname + second}", MEMBER
+        if key == second:
+            yield f"{IDENTITY}{name}", READER
+            yield f"{IDENTITY}{surname + second}", READER
+            yield from ((f"last word {end}", READER) for end in (name, second) if " " not in end)
+
+
 def _is_surname_of_body(one: str, other: str, profiles: Profiles) -> bool:
     """Check for "奎伦公司" beside "Quillon", which is a person's surname as well."""
     han, latin = (one, other) if profiles[one].is_han else (other, one)
@@ -275,14 +310,13 @@ def acronym_links(profiles: Profiles, root: Root) -> Iterator[Link]:
     """Link an acronym to the only name with its initials, if they share a document."""
     expansions: defaultdict[str, set[str]] = defaultdict(set)
     for key, profile in profiles.items():
-        if len(profile.parts.words) > 1 and profile.kind not in {"PERSON", "CONCEPT"}:
-            for initials in initials_of(key):
-                expansions[initials].add(key)
+        for initials in _expands(profile):
+            expansions[initials].add(key)
     for key, profile in profiles.items():
-        capitals = [s for s in profile.name.surfaces if s.isupper()]
-        letters = key.replace(".", "")
-        if not capitals or " " in key or len(key) < 3 or not letters.isalpha():
+        letters = _acronym(profile)
+        if not letters:
             continue
+        capitals = [s for s in profile.name.surfaces if s.isupper()]
         found = [o for o in expansions.get(letters, ()) if initials_match(min(capitals), o)]
         if found and len({root(o) for o in found}) == 1:
             for other in sorted(found):
@@ -293,6 +327,29 @@ def acronym_links(profiles: Profiles, root: Root) -> Iterator[Link]:
                         reason=f"the initials of {other!r}, in the same document",
                         lesser=key,
                     )
+
+
+def _expands(profile: Profile) -> frozenset[str]:
+    """Return the initials that may stand for a name."""
+    if len(profile.parts.words) > 1 and profile.kind not in {"PERSON", "CONCEPT"}:
+        return initials_of(profile.name.key)
+    return frozenset()
+
+
+def _acronym(profile: Profile) -> str:
+    """Return the letters of a name that may be an acronym; else ""."""
+    key = profile.name.key
+    letters = key.replace(".", "")
+    if " " in key or len(key) < 3 or not letters.isalpha():
+        return ""
+    return letters if any(surface.isupper() for surface in profile.name.surfaces) else ""
+
+
+def acronym_blocks(profile: Profile) -> Iterator[Block]:
+    """Yield the blocks of `acronym_links`."""
+    yield from ((f"initials {initials}", MEMBER) for initials in _expands(profile))
+    if letters := _acronym(profile):
+        yield f"initials {letters}", READER
 
 
 def share_document(one: Profile, other: Profile) -> bool:
@@ -362,6 +419,9 @@ def _groups() -> list[list[str]]:
         short, *full = line.split("=")
         groups.append([*(name.strip() for name in full), *short.split()])
     return groups
+
+
+_GROUP_OF = {key: number for number, group in enumerate(_groups()) for key in group}
 
 
 def _is_written_so(profiles: Profiles, key: str) -> bool:
@@ -436,6 +496,13 @@ def part_links(profiles: Profiles, root: Root) -> Iterator[Link]:
                 reason=f"the only {key!r} in the documents that mention it is {target!r}",
                 lesser=key,
             )
+
+
+def part_blocks(profile: Profile) -> Iterator[Block]:
+    """Yield the blocks of `part_links`."""
+    yield from ((f"part {' '.join(part)}", MEMBER) for part in _parts(profile))
+    if _may_be_short(profile):
+        yield f"part {' '.join(profile.parts.words)}", READER
 
 
 def _may_be_short(profile: Profile) -> bool:

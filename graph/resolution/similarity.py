@@ -14,7 +14,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import lru_cache
 from math import log2
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ..text.cjk import has_han
 from .name_parsing import COMMON_GIVEN_NAMES, NameParts
-from .rules import Link, Profile, Profiles, is_owner, share_document
+from .rules import BOTH, Block, Link, Profile, Profiles, is_owner, share_document
 
 LETTERS = {
     "ø": "o", "đ": "d", "ð": "d", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i",
@@ -426,27 +426,51 @@ def similar_pairs(
     spellings = {key: spelling_of(key, profile.parts) for key, profile in compared.items()}
     vectors = _vectors(compared, embed)
     pairs = {*near_pairs(spellings), *far_pairs(spellings), *vector_pairs(vectors)}
-    weigh = _Weighing(compared, spellings, _Beside.of(neighbours or {}), vectors)
+    weigh = _Weighing(compared, spellings, _Beside(neighbours or {}), vectors)
     return weigh.all_of(pairs)
 
 
-def similar_links(profiles: Profiles, *, neighbours: Neighbours | None = None) -> Iterator[Link]:
-    """Return links of sure pairs. Vectors never make a pair sure."""
-    compared = _compared(profiles)
-    spellings = {key: spelling_of(key, profile.parts) for key, profile in compared.items()}
-    weigh = _Weighing(compared, spellings, _Beside.of(neighbours or {}), {})
-    for pair in weigh.all_of(set(near_pairs(spellings))):
+def similar_links(
+    profiles: Profiles,
+    *,
+    neighbours: Neighbours | None = None,
+    only: Collection[str] | None = None,
+    note: Callable[[str, str], object] | None = None,
+) -> Iterator[Link]:
+    """Return links of sure pairs. Vectors never make a pair sure.
+
+    With `only`, those whose first key is among these. Pairs of which neighbours decide are told to
+    `note`.
+    """
+    weigh = _weighing(profiles, neighbours or {})
+    pairs = {p for p in near_pairs(weigh.spellings) if only is None or p[0] in only}
+    for pair in weigh.all_of(pairs):
+        if note is not None and weigh.is_in_doubt(pair):
+            note(pair.first, pair.second)
         if pair.is_sure:
             lesser = _rarer(profiles[pair.first], profiles[pair.second])
             yield Link(key=pair.first, other=pair.second, reason=pair.reason, lesser=lesser)
 
 
+def similar_blocks(profile: Profile) -> Iterator[Block]:
+    """Yield the blocks of `similar_links`."""
+    if _is_compared(profile):
+        for kind, form in _near_forms(spelling_of(profile.name.key, profile.parts)):
+            yield f"{kind} {form}", BOTH
+
+
+def _weighing(profiles: Profiles, neighbours: Neighbours) -> _Weighing:
+    compared = _compared(profiles)
+    spellings = {key: spelling_of(key, profile.parts) for key, profile in compared.items()}
+    return _Weighing(compared, spellings, _Beside(neighbours), {})
+
+
 def _compared(profiles: Profiles) -> dict[str, Profile]:
-    return {
-        key: profiles[key]
-        for key in sorted(profiles)
-        if not profiles[key].parts.han_title and len(key) > 2
-    }
+    return {key: profiles[key] for key in sorted(profiles) if _is_compared(profiles[key])}
+
+
+def _is_compared(profile: Profile) -> bool:
+    return not profile.parts.han_title and len(profile.name.key) > 2
 
 
 def _rarer(one: Profile, other: Profile) -> str:
@@ -473,18 +497,18 @@ def _vectors(keys: Iterable[str], embed: Embed | None) -> dict[str, NDArray[np.f
 class _Beside:
     """Neighbours of names, weighted by rarity."""
 
-    near: dict[str, frozenset[str]]
-    weights: dict[str, float]
+    neighbours: Neighbours
+    _near: dict[str, frozenset[str]] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, neighbours: Neighbours) -> _Beside:
-        near = {key: frozenset(some) - {key} for key, some in sorted(neighbours.items())}
-        weights = {key: 1.0 / log2(2 + len(some)) for key, some in near.items() if len(some) <= HUB}
-        return cls(near, weights)
+    def near(self, key: str) -> frozenset[str]:
+        """Return the neighbours of a key but itself."""
+        if key not in self._near:
+            self._near[key] = frozenset(self.neighbours.get(key, ())) - {key}
+        return self._near[key]
 
     def overlap(self, one: str, other: str) -> float:
         """Return the share of the rarer name's neighbours that both have, 0–1."""
-        first, second = self.near.get(one, frozenset()), self.near.get(other, frozenset())
+        first, second = self.near(one), self.near(other)
         shared = first & second
         if not shared:
             return 0.0
@@ -494,10 +518,11 @@ class _Beside:
 
     def together(self, one: str, other: str) -> bool:
         """Check whether one sentence names both, which variants hardly do."""
-        return other in self.near.get(one, ()) or one in self.near.get(other, ())
+        return other in self.near(one) or one in self.near(other)
 
     def _weight(self, keys: Collection[str]) -> float:
-        return sum(sorted(self.weights.get(key, 0.0) for key in keys))
+        degrees = sorted((len(self.near(key)) for key in keys), reverse=True)
+        return sum(1.0 / log2(2 + degree) for degree in degrees if 0 < degree <= HUB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -536,6 +561,11 @@ class _Weighing:
         if overlap > 0:
             reason += ", and the same names stand beside both"
         return SimilarPair(first=first, second=second, score=round(score, 4), reason=reason)
+
+    def is_in_doubt(self, pair: SimilarPair) -> bool:
+        """Check whether what stands beside both names decides if a pair is sure."""
+        likeness = compare_spellings(self.spellings[pair.first], self.spellings[pair.second])
+        return Likeness.ONE_LETTER <= likeness < Likeness.SAME_LETTERS
 
     def _told_apart(self, first: str, second: str) -> bool:
         return told_apart(self.spellings[first], self.spellings[second])

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from ..model import Community, Evidence, Report
 from ..text.cjk import HAN_CHARACTER, count_han
+from ..text.patterns import lazy_regex
 
 Tokens = Callable[[str], list[str]]
 Scores = NDArray[np.float64]
 
 
-_SCOPE_EN = re.compile(
+_SCOPE_EN = lazy_regex(
     r"\b(?:main|major|key|central|common|overall|general(?:ly)?|important|most|biggest|principal|whole"
     r"|entire|all|everything|across|throughout|themes?|topics?|subjects?|ideas?|points?|issues?"
     r"|matters?|findings?|takeaways?|conclusions?|trends?|patterns?|threads?|documents?|corpus"
@@ -33,7 +34,7 @@ _SCOPE_EN = re.compile(
     r"|novels?|stor(?:y|ies)|plots?|chapters?|parts|manuals?|handbooks?|guides?|characters?|happen\w*)\b",
     re.IGNORECASE,
 )
-_SCOPE_ZH = re.compile(
+_SCOPE_ZH = lazy_regex(
     r"这?几?[本部份篇册章回节](?=书|小说|手册|指南|故事)|这[一几]?[本部份篇册章回节]|[全本该]书|(?<![图证文秘诏])书(?=[中里的主讲写说]|$)|小说|手册|指南|章节|故事|情节|人物|梗概|大意"
     r"|主要|总体|整体|所有|全部|整个|这些|这批|各个?|共同|核心|重要|主题|内容|话题|议题|问题|观点|要点|思想|结论"
     r"|趋势|线索|文档|文件|资料库?|材料|文章|文库|语料|来源|报告|总结|概括|概述|归纳|综述|介绍|说明|反映|涉及|讨论"

@@ -8,7 +8,6 @@ question chooses among the passages.
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from ..storage.facts import in_batches, rows_in
 from ..storage.schema import chunks, entities, links, names
 from ..text.cjk import HAN, has_han
 from ..text.names import NameMatch, NameMatcher, capitalised_names, is_matchable, name_key
+from ..text.patterns import lazy_regex
 from .walk import WalkGraph, WalkResult, explain_path, rank_by_walk, with_neighbours
 
 MAX_QUESTION_CHARACTERS = 2_000
@@ -33,7 +33,7 @@ Shorter documents only crowd out others.
 """
 _MAX_NAME_WORDS = 10
 _MAX_HAN_NAME = 16
-_WORD = re.compile(rf"[^\W{HAN}]+(?:['’.&-][^\W{HAN}]+)*|[{HAN}]+")
+_WORD = lazy_regex(rf"[^\W{HAN}]+(?:['’.&-][^\W{HAN}]+)*|[{HAN}]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -317,7 +317,7 @@ def _possible_keys(question: str) -> set[str]:
 
 
 Words = tuple[str, ...]
-_SEPARATORS = re.compile(r"[.\-–—‐,\s]+")
+_SEPARATORS = lazy_regex(r"[.\-–—‐,\s]+")
 _JOINING = frozenset({"of", "in", "on", "at", "and", "the", "for", "to", "with", "from", "&"})
 """Words that make a longer name another thing: "Beer in Hong Kong", "Bank of England"."""
 

@@ -281,6 +281,21 @@ def chunks_of_documents(connection: Connection, documents: Iterable[str]) -> dic
     return {row.id: chunk_of_row(row) for row in rows}
 
 
+def read_other_names(connection: Connection, keys: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the other names of what each known key among `keys` means, sorted."""
+    mine, other = names.alias("mine"), names.alias("other")
+    query = (
+        select(mine.c.key, other.c.key)
+        .join(other, mine.c.entity_id == other.c.entity_id)
+        .where(mine.c.dirty.is_(False), other.c.dirty.is_(False))
+        .order_by(mine.c.key, other.c.key)
+    )
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for key, name in rows_in(connection, query, mine.c.key, keys):
+        found[key] += [name] if name != key else []
+    return {key: tuple(some) for key, some in found.items()}
+
+
 def read_entities(connection: Connection) -> list[Entity]:
     """Every entity, sorted by id."""
     # Plain tuples, unpacked: a large library has hundreds of thousands, and attributes cost.
@@ -290,6 +305,17 @@ def read_entities(connection: Connection) -> list[Entity]:
         keys[entity_id].append(key)
     query = select(*_ENTITY_COLUMNS).where(entities.c.dirty.is_(False)).order_by(entities.c.id)
     return [_entity(tuple(keys.get(row[0], ())), *row) for row in connection.execute(query)]
+
+
+def entities_by_id(connection: Connection, entity_ids: Iterable[str]) -> list[Entity]:
+    """Return these entities, sorted by id."""
+    ids = {*entity_ids}
+    keys: defaultdict[str, list[str]] = defaultdict(list)
+    for key, entity_id in sorted(keys_of_entities(connection, ids).items()):
+        keys[entity_id].append(key)
+    rows = rows_in(connection, select(*_ENTITY_COLUMNS), entities.c.id, ids)
+    found = (_entity(tuple(keys[row[0]]), *row) for row in rows)
+    return sorted(found, key=lambda entity: entity.id)
 
 
 _ENTITY_COLUMNS = tuple(
@@ -332,6 +358,21 @@ def read_merges(connection: Connection) -> list[Merge]:
         Merge(key=row.key, entity_id=row.entity_id, reason=row.reason)
         for row in connection.execute(query)
     ]
+
+
+def entities_of_keys(connection: Connection, keys: Iterable[str] | None = None) -> dict[str, str]:
+    """Return the entity of each of these keys that is a name; of all names without `keys`."""
+    query = select(names.c.key, names.c.entity_id)
+    rows = (
+        connection.execute(query) if keys is None else rows_in(connection, query, names.c.key, keys)
+    )
+    return dict(map(tuple, rows))
+
+
+def keys_of_entities(connection: Connection, entity_ids: Iterable[str]) -> dict[str, str]:
+    """Return the names of these entities, each with its entity."""
+    query = select(names.c.key, names.c.entity_id)
+    return dict(map(tuple, rows_in(connection, query, names.c.entity_id, entity_ids)))
 
 
 def read_relations(connection: Connection) -> list[Relation]:
@@ -403,13 +444,25 @@ def read_reports(connection: Connection) -> list[Report]:
     ]
 
 
-def derived_reports(connection: Connection) -> list[Report]:
-    """Every report as it was derived, stale ones too; what models wrote is left out."""
-    return _reports(connection, select(reports))
+def derived_reports(
+    connection: Connection, communities: Iterable[str] | None = None
+) -> list[Report]:
+    """Return reports as they were derived, stale ones too; what models wrote is left out.
+
+    Those of these communities, or all.
+    """
+    if communities is None:
+        return _reports(connection, select(reports))
+    rows = rows_in(connection, select(reports), reports.c.community_id, communities)
+    return _reports_of(rows)
 
 
 def _reports(connection: Connection, query: Select[Any]) -> list[Report]:
     query = query.order_by(reports.c.level, reports.c.community_id)
+    return _reports_of(connection.execute(query))
+
+
+def _reports_of(rows: Iterable[Row[Any]]) -> list[Report]:
     return [
         Report(
             community_id=row.community_id,
@@ -420,7 +473,7 @@ def _reports(connection: Connection, query: Select[Any]) -> list[Report]:
             findings=_findings(row.findings),
             fingerprint=row.fingerprint,
         )
-        for row in connection.execute(query)
+        for row in rows
     ]
 
 

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Select,
     Table,
     and_,
+    bindparam,
     delete,
     insert,
     or_,
@@ -30,8 +31,10 @@ from sqlalchemy import (
 
 from ..isolation import product_version
 from ..model import Chunk, Claim, Description, Extraction, Judgement, Mention, Statement
-from ..text.names import is_generic, name_key
+from ..text.names import is_generic, name_key, words_of_text
 from .schema import (
+    changes,
+    chunk_words,
     chunks,
     claims,
     communities,
@@ -58,6 +61,12 @@ T = TypeVar("T")
 def text_sha(text: str) -> str:
     """Return the content hash that identifies an extraction's text."""
     return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()
+
+
+def hashed(text: str) -> int:
+    """Return 61 bits of a text's hash, by which tables find it."""
+    digest = hashlib.blake2b(text.encode("utf8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest) >> 3
 
 
 def in_batches(values: Iterable[str]) -> Iterator[list[str]]:
@@ -142,6 +151,8 @@ def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
 
     Of two values with one id the last counts.
     """
+    if connection.execute(select(chunks.c.id).limit(1)).first() is None:
+        write_state(connection, WORDS, _WORDS_VERSION)
     wanted = {chunk.id: chunk for chunk in values}
     held = {
         row.id: chunk_of_row(row)
@@ -152,6 +163,8 @@ def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
         return
     delete_chunks(connection, fresh.keys() & held.keys())
     connection.execute(insert(chunks), [_chunk_row(fresh[key]) for key in sorted(fresh)])
+    note_changes(connection, "document", (chunk.document_id for chunk in fresh.values()))
+    put_words(connection, {chunk.id: chunk.text for chunk in fresh.values()})
     _mark_dirty(connection, {title_key(chunk.title) for chunk in fresh.values()})
 
 
@@ -268,9 +281,12 @@ def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
     keys: set[str] = set()
     count = 0
     for batch in in_batches(chunk_ids):
-        query = select(chunks.c.title_key).where(chunks.c.id.in_(batch))
-        titles = connection.execute(query).scalars().all()
-        count += len(titles)
+        query = select(chunks.c.title_key, chunks.c.document_id).where(chunks.c.id.in_(batch))
+        rows = connection.execute(query).all()
+        titles = {row.title_key for row in rows}
+        note_changes(connection, "document", (row.document_id for row in rows))
+        _delete_words(connection, batch)
+        count += len(rows)
         linked = select(links.c.key).where(links.c.chunk_id.in_(batch)).distinct()
         keys |= {*titles, *connection.execute(linked).scalars()}
         keys |= _keys_read_from(connection, batch)
@@ -280,6 +296,46 @@ def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
     if count:
         _mark_dirty(connection, keys)
     return count
+
+
+WORDS = "words"
+"""Key of the state table: the version in which the words of all chunks are stored."""
+
+_WORDS_VERSION = "1"
+
+
+def put_words(connection: Connection, texts: Mapping[str, str]) -> None:
+    """Store the words of chunks, by which names that come are looked for in them."""
+    rows = [
+        {"word": hashed(word), "chunk_id": chunk_id}
+        for chunk_id in sorted(texts)
+        for word in sorted(words_of_text(texts[chunk_id]))
+    ]
+    if rows:
+        connection.execute(insert(chunk_words), rows)
+
+
+def _delete_words(connection: Connection, chunk_ids: Sequence[str]) -> None:
+    texts = select(chunks.c.id, chunks.c.text).where(chunks.c.id.in_(chunk_ids))
+    gone = [
+        {"at_word": hashed(word), "at_chunk": row.id}
+        for row in connection.execute(texts)
+        for word in sorted(words_of_text(row.text))
+    ]
+    table = chunk_words.c
+    place = (table.word == bindparam("at_word"), table.chunk_id == bindparam("at_chunk"))
+    if gone:
+        connection.execute(delete(chunk_words).where(*place), gone)
+
+
+def complete_words(connection: Connection) -> None:
+    """Store the words of all chunks, where another version or none stored them."""
+    if read_state(connection, WORDS) == _WORDS_VERSION:
+        return
+    connection.execute(delete(chunk_words))
+    found = select(chunks.c.id, chunks.c.text).order_by(chunks.c.id)
+    put_words(connection, dict(map(tuple, connection.execute(found))))
+    write_state(connection, WORDS, _WORDS_VERSION)
 
 
 def forget_titles(connection: Connection, keys: Iterable[str]) -> None:
@@ -392,7 +448,9 @@ def _mark_dirty(connection: Connection, keys: set[str]) -> None:
     """Mark all that rests on these names, and raise the generation."""
     touched: set[str] = set()
     # Before the first derivation nothing rests on anything: a new library is filled faster.
-    for batch in in_batches(keys if derived_generation(connection) >= 0 else ()):
+    keys = keys if derived_generation(connection) >= 0 else set()
+    note_changes(connection, "name", keys)
+    for batch in in_batches(keys):
         query = select(names.c.entity_id).where(names.c.key.in_(batch)).distinct()
         touched.update(connection.execute(query).scalars())
         connection.execute(update(names).where(names.c.key.in_(batch)).values(dirty=True))
@@ -408,11 +466,36 @@ def _mark_dirty(connection: Connection, keys: set[str]) -> None:
     raise_generation(connection)
 
 
+def note_changes(connection: Connection, kind: str, keys: Iterable[str]) -> None:
+    """Note names or documents for the next derivation, which looks at these alone."""
+    table = changes.c
+    for batch in in_batches(keys):
+        noted = select(table.key).where(table.kind == kind, table.key.in_(batch))
+        fresh = {*batch} - {*connection.execute(noted).scalars()}
+        if fresh:
+            rows = [{"kind": kind, "key": key} for key in sorted(fresh)]
+            connection.execute(insert(changes), rows)
+
+
+def noted_changes(connection: Connection, kind: str) -> set[str]:
+    """Return the names or documents that were noted."""
+    query = select(changes.c.key).where(changes.c.kind == kind)
+    return set(connection.execute(query).scalars())
+
+
+def forget_changes(connection: Connection, kind: str) -> None:
+    """Forget what was noted: it has been derived from."""
+    connection.execute(delete(changes).where(changes.c.kind == kind))
+
+
 EXTRACT, LINK, DERIVE = "extract", "link", "derive"
 """Stages whose faults are told apart later."""
 
 FAILED = "failed: "
 """Begins the name of an extractor that could not read a chunk: its result is never reused."""
+
+HAND_MADE = "by hand"
+"""Extractor name of facts that a user put into the graph store."""
 
 
 def put_faults(connection: Connection, reasons: Mapping[str, str], *, stage: str) -> None:
@@ -463,13 +546,13 @@ def delete_judgement(connection: Connection, first_key: str, second_key: str) ->
     connection.execute(delete(judgements).where(pair))
 
 
-def forget_judgements(connection: Connection, known_keys: Collection[str]) -> int:
+def forget_judgements(connection: Connection) -> int:
     """Delete verdicts whose names no longer exist; return their number."""
-    gone = [
-        value
-        for value in read_judgements(connection)
-        if value.first_key not in known_keys or value.second_key not in known_keys
-    ]
+    judged = read_judgements(connection)
+    query = select(names.c.key)
+    keys = {key for value in judged for key in (value.first_key, value.second_key)}
+    known = {row.key for row in rows_in(connection, query, names.c.key, keys)}
+    gone = [value for value in judged if not {value.first_key, value.second_key} <= known]
     for value in gone:
         delete_judgement(connection, value.first_key, value.second_key)
     return len(gone)

@@ -8,16 +8,19 @@ are never read. `metadata` is shared: a larger database adds its own tables to i
 from __future__ import annotations
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Float,
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     String,
     Table,
     Text,
+    text,
 )
 
 metadata = MetaData()
@@ -40,7 +43,7 @@ chunks = Table(
     Column("document_id", String, nullable=False, index=True),
     Column("position", Integer, nullable=False),
     Column("title", Text, nullable=False),
-    Column("title_key", Text, nullable=False),
+    Column("title_key", Text, nullable=False, index=True),
     Column("headings", Text, nullable=False),  # JSON list, outermost first
     Column("text", Text, nullable=False),
     Column("text_sha", String, nullable=False, index=True),
@@ -52,6 +55,7 @@ chunks = Table(
     Column("read_end", Integer),
     Column("extractor", Text),  # who extracted; null: pending
     Column("linked", Boolean, nullable=False, default=False),  # matched with the current names
+    Index("unlinked_chunks", "id", sqlite_where=text("NOT linked")),
 )
 
 _CHUNK = "chunks.id"
@@ -80,6 +84,9 @@ statements = Table(
     Column("description", Text, nullable=False, server_default=""),
     Column("strength", Float, nullable=False, server_default="1"),
     Column("inferred", Boolean, nullable=False, server_default="0"),
+    Index("statements_by_subject", "subject", "predicate"),
+    Index("statements_by_object", "object", "predicate"),
+    Index("described_statements", "predicate", sqlite_where=text("description != ''")),
 )
 
 descriptions = Table(
@@ -123,6 +130,67 @@ faults = Table(
     Column("version", String, nullable=False),  # of the product
 )
 """Chunks that a stage raised an unexpected error about: their documents are partial."""
+
+changes = Table(
+    "changes",
+    metadata,
+    Column("kind", String, primary_key=True),  # name | document
+    Column("key", Text, primary_key=True),
+)
+"""Names whose facts changed since the last derivation, and documents whose chunks did."""
+
+kept_names = Table(
+    "kept_names",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("name", Text, nullable=False),  # JSON: all that resolution knows of it; "" for no name
+    Column("blocks", LargeBinary, nullable=False),
+    Column("reads", LargeBinary, nullable=False),
+)
+"""Aggregated facts of each name, and its blocks (see `graph.resolution.kept_names`)."""
+
+name_blocks = Table(
+    "name_blocks",
+    metadata,
+    Column("block", BigInteger, primary_key=True, autoincrement=False),
+    Column("key", Text, primary_key=True),
+    Column("part", Integer, nullable=False),  # 1 a rule reads it, 2 it reads the others, 3 both
+    sqlite_with_rowid=False,
+)
+"""Names by the forms that they share: only these can change what rules say of each other."""
+
+proposed_links = Table(
+    "proposed_links",
+    metadata,
+    Column("stage", String, primary_key=True),
+    Column("owner", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("other", Text, primary_key=True, index=True),
+    Column("reason", Text, primary_key=True),
+    Column("lesser", Text, nullable=False),
+    Column("stated", Boolean, nullable=False),
+    Column("any_type", Boolean, nullable=False),
+    Index("proposed_links_by_key", "key"),
+)
+"""Links that rules propose between names; clusters say which are carried out."""
+
+chunk_words = Table(
+    "chunk_words",
+    metadata,
+    Column("word", BigInteger, primary_key=True, autoincrement=False),  # hashed
+    Column("chunk_id", String, primary_key=True),
+    sqlite_with_rowid=False,
+)
+"""Chunks by the words of their texts: where a name that comes may occur."""
+
+name_starts = Table(
+    "name_starts",
+    metadata,
+    Column("start", BigInteger, primary_key=True, autoincrement=False),  # hashed
+    Column("key", Text, primary_key=True),
+    sqlite_with_rowid=False,
+)
+"""Names by their first words: which of them may occur in a chunk."""
 
 entities = Table(
     "entities",
@@ -175,7 +243,7 @@ communities = Table(
     metadata,
     Column("id", String, primary_key=True),
     Column("level", Integer, nullable=False),
-    Column("parent_id", String),
+    Column("parent_id", String, index=True),
     Column("dirty", Boolean, nullable=False, default=False),
 )
 

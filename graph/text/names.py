@@ -13,9 +13,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, pairwise
 
 from .cjk import HAN, has_han, simplified
+from .patterns import lazy_regex
 
 _ONE_WORD_HEADINGS = """
 abstract acknowledgement acknowledgements acknowledgment acknowledgments addendum agenda annex
@@ -135,9 +136,9 @@ CHINESE_FUNCTION_WORDS = frozenset(_CHINESE_FUNCTION_WORDS.split())
 """Common words of two characters or more that no dictionary of names should match."""
 
 
-_BRACKETS = re.compile(r"(?<!\s)\s*+[(（\[][^()（）\[\]]*[)）\]]\s*$")
-_POSSESSIVE = re.compile(r"['’][sS]\b|(?<=s)['’](?=\s|$)")
-_SPACES = re.compile(r"[\s_]+")
+_BRACKETS = lazy_regex(r"(?<!\s)\s*+[(（\[][^()（）\[\]]*[)）\]]\s*$")
+_POSSESSIVE = lazy_regex(r"['’][sS]\b|(?<=s)['’](?=\s|$)")
+_SPACES = lazy_regex(r"[\s_]+")
 _EDGES = " \t\n.,;:!?'\"“”‘’«»《》「」『』【】〈〉()（）[]*#`~|<>-–—·/\\"
 
 
@@ -149,18 +150,18 @@ def name_key(surface: str) -> str:
     return simplified(unicodedata.normalize("NFC", _SPACES.sub(" ", text).strip(_EDGES)))
 
 
-_NUMBERED = re.compile(
+_NUMBERED = lazy_regex(
     r"(?:(?:chapter|section|part|page|appendix|annex|figure|table|slide|sheet|volume|book|article"
     r"|paragraph|step|item|no|revision|version|draft|phase|stage|lesson|exercise|day|week)"
     r"\.? *)?(?:(?:\d+|x{0,3}(?:i[xv]|v?i{0,3}))[.):]?|[\d.]+|[a-z])"
     r"|第[零一二三四五六七八九十百千\d]+[章节節回卷部分页頁篇条條]?"
 )
-_NUMBER_BEFORE = re.compile(
+_NUMBER_BEFORE = lazy_regex(
     r"(?:\d+(?:\.\d+)*[.):、]?|(?<![一二三四五六七八九十])[一二三四五六七八九十]+[、.])\s*"
 )
 
 
-_CHAPTER = re.compile(
+_CHAPTER = lazy_regex(
     r"(?:chapter|section|part|appendix|step|stave)\s+[\divxlc]+[.:]?\s+", re.IGNORECASE
 )
 
@@ -210,7 +211,7 @@ _EPITHET = (
     r"|Old|Young|Red|Black|White|Strong|Short|Tall|Lion|Baptist|Apostle|Barbarian)\b"
 )
 _GAP = r"(?:[ \t\u00a0]+|[ \t]*\n[ \t]*(?=\S))"
-_RUN = re.compile(
+_RUN = lazy_regex(
     rf"(?<![{WORD_CHARACTERS}])(?<![{WORD_CHARACTERS}]['’\-])"
     rf"{_CAPITALISED}(?:{_GAP}(?:{_JOINT}{_GAP})?(?:{_CAPITALISED}|{_EPITHET})"
     rf"|[ \u00a0]{{1,2}}\d+(?![{WORD_CHARACTERS}]))*"
@@ -248,10 +249,10 @@ def _lines(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [*pieces, (start, end)]
 
 
-_WORD = re.compile(r"[^\s]+")
-_TAIL = re.compile(rf"(?:(?<=[^\s-]{{2}})-{ADJECTIVE_TAIL})?(?:['’]s|['’.,\-–—])*$")
-_DIGITS = re.compile(r"[\d.,]+$")
-_PART_OF_NUMBER = re.compile(r"[.,]\d")
+_WORD = lazy_regex(r"[^\s]+")
+_TAIL = lazy_regex(rf"(?:(?<=[^\s-]{{2}})-{ADJECTIVE_TAIL})?(?:['’]s|['’.,\-–—])*$")
+_DIGITS = lazy_regex(r"[\d.,]+$")
+_PART_OF_NUMBER = lazy_regex(r"[.,]\d")
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
@@ -302,7 +303,7 @@ class NameMatch:
     key: str
 
 
-_WORD_OR_BREAK = re.compile(
+_WORD_OR_BREAK = lazy_regex(
     rf"([{WORD_CHARACTERS}]+)(?:['’]s(?![{WORD_CHARACTERS}]))?"
     rf"|(?:[!?;…。！？；|\u2022]|(?<=[{WORD_CHARACTERS}]{{4}})\.(?=\s)|\n\s*\n|[\u3040-\u30ff{HAN}]+)"
 )
@@ -462,6 +463,45 @@ def is_matchable(key: str) -> bool:
     )
 
 
+def words_of_text(text: str) -> set[str]:
+    """Return words of which every name that occurs in a text has one (see `words_of_name`)."""
+    words = {word for _, _, word in _words(text)} - _IN_MANY_NAMES
+    if has_han(text):
+        words |= _han_pairs(text)
+    return words
+
+
+def words_of_name(key: str) -> set[str]:
+    """Return words that a text holds if the name occurs in it; never empty for a matchable key."""
+    if has_han(key):
+        return _han_pairs(key)
+    return {word for _, _, word in _words(key)} - _IN_MANY_NAMES
+
+
+def starts_in_text(text: str) -> set[str]:
+    """Return starts of which every name that occurs in a text has one (see `start_of_name`)."""
+    words = [word for _, _, word in _words(text)]
+    found = {*words, *(f"{one} {other}" for one, other in pairwise(words))}
+    folded = text.translate(_CHARACTERS) if has_han(text) else ""
+    return found | {folded[at : at + 2] for at in range(len(folded) - 1)}
+
+
+def start_of_name(key: str) -> str:
+    """Return the first two words of a name, or its first two characters with Han ones."""
+    if has_han(key):
+        return key.translate(_CHARACTERS)[:2]
+    return " ".join(word for _, _, word in _words(key)[:2])
+
+
+def _han_pairs(text: str) -> set[str]:
+    folded = text.translate(_CHARACTERS)
+    pairs = (folded[at : at + 2] for at in range(len(folded) - 1))
+    return {pair for pair in pairs if has_han(pair)}
+
+
+_IN_MANY_NAMES = FUNCTION_WORDS | CALENDAR | {_BREAK}
+
+
 def _words(text: str) -> list[tuple[int, int, str]]:
     """Yield `(start, end, folded word)`; separators are the word `_BREAK`."""
     folding = _WORDS
@@ -486,7 +526,7 @@ def _splits_word(text: str, start: int, end: int) -> bool:
     )
 
 
-_LATIN = re.compile(rf"[{WORD_CHARACTERS}]")
+_LATIN = lazy_regex(rf"[{WORD_CHARACTERS}]")
 
 
 def _two_passes(candidates: Iterable[_Candidate]) -> set[NameMatch]:
@@ -503,12 +543,12 @@ def _two_passes(candidates: Iterable[_Candidate]) -> set[NameMatch]:
     return found
 
 
-_ARTICLE = re.compile(r"[\s#*\"“«《「'‘(]*(?:(?:the|an?)\s+)?", re.IGNORECASE)
-_INTRODUCES = re.compile(
+_ARTICLE = lazy_regex(r"[\s#*\"“«《「'‘(]*(?:(?:the|an?)\s+)?", re.IGNORECASE)
+_INTRODUCES = lazy_regex(
     r"\s*(?:[(（,，]|是|[^.:：;。\n(]{0,30}?\b(?:is|was|are|were|refers|may refer)\b)"
 )
-_PARAGRAPH = re.compile(r"\n\s*\n")
-_TITLE_WORD = re.compile(r"[^\W_]{3,}")
+_PARAGRAPH = lazy_regex(r"\n\s*\n")
+_TITLE_WORD = lazy_regex(r"[^\W_]{3,}")
 
 
 def introduced_names(text: str, matches: Sequence[NameMatch], *, title: str = "") -> frozenset[str]:

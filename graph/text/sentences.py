@@ -17,13 +17,14 @@ from itertools import pairwise
 from ..model import Chunk, content_id
 from .boilerplate import boilerplate_spans
 from .cjk import HAN, count_han, is_chinese
+from .patterns import lazy_regex
 
-_ABBREVIATION = re.compile(
+_ABBREVIATION = lazy_regex(
     r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Rev|Hon|Gen|Col|Capt|Lt|Sgt|Gov|Sen|Rep|No|Nos|Vol|Fig|Figs"
     r"|Eq|Ch|Sec|Inc|Ltd|Co|Corp|vs|etc|al|approx|ca|cf|e\.g|i\.e|a\.m|p\.m|Jan|Feb|Mar|Apr|Jun|Jul"
     r"|Aug|Sept?|Oct|Nov|Dec)|\b[A-Z](?:\.[A-Z])*)\.$"
 )
-_BOUNDARY = re.compile(
+_BOUNDARY = lazy_regex(
     r"""
     (?P<cjk>[。！？；…]+[」』”’）》"'\)]*)          # Chinese marks end a sentence with no space
     | (?P<latin>[.!?]+["'”’\)\]]*)(?=\s+|$)        # Latin marks need white space behind them
@@ -31,8 +32,8 @@ _BOUNDARY = re.compile(
     """,
     re.VERBOSE,
 )
-_HEADING = re.compile(r"^[ \t]*#{1,6}[ \t].*$", re.MULTILINE)
-_LOWER_START = re.compile(r"\s*[a-z,;]")
+_HEADING = lazy_regex(r"^[ \t]*#{1,6}[ \t].*$", re.MULTILINE)
+_LOWER_START = lazy_regex(r"\s*[a-z,;]")
 MAX_SENTENCE_CHARACTERS = 1000
 """Maximum sentence length; longer runs are cut at white space."""
 LOOK_BACK = 120
@@ -155,17 +156,17 @@ def _pieces(text: str, begin: int, end: int) -> list[tuple[int, int]]:
     return pieces
 
 
-_TOKEN = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")
-_NO_SENTENCE = re.compile(r"#{1,6}\s|\||={3,}|-{3,}|<\w|```|>?\s*$")
-_LIST_MARK = re.compile(r"(?:[-*+•·>]|\(?\d{1,3}[.)、])\s*")
-_ENDS = re.compile(r"[.!?。！？…][\"'”’)\]）」』》]*$")
-_LEANS_BACK = re.compile(
+_TOKEN = lazy_regex(rf"[{HAN}]|[^\W_{HAN}]+")
+_NO_SENTENCE = lazy_regex(r"#{1,6}\s|\||={3,}|-{3,}|<\w|```|>?\s*$")
+_LIST_MARK = lazy_regex(r"(?:[-*+•·>]|\(?\d{1,3}[.)、])\s*")
+_ENDS = lazy_regex(r"[.!?。！？…][\"'”’)\]）」』》]*$")
+_LEANS_BACK = lazy_regex(
     r"(?:[Hh]e|[Ss]he|[Ii]t|[Tt]hey|[Tt]his|[Tt]hat|[Tt]hese|[Tt]hose|[Bb]ut|[Aa]nd|[Ss]o|[Hh]is"
     r"|[Hh]er|[Ii]ts|[Tt]heir|[Hh]owever|[Tt]herefore|[Tt]hen|I|[Ww]e|[Yy]ou)\b"
     r"|[他她它这那但并而]|因此|所以|于是|然而"
 )
-_SPEECH = re.compile(r"[\"“「『‘]")
-_PAIRED = re.compile(r"[\"“”「」『』《》（）()[\]]")
+_SPEECH = lazy_regex(r"[\"“「『‘]")
+_PAIRED = lazy_regex(r"[\"“”「」『』《》（）()[\]]")
 GOOD_LENGTH = (8.0, 40.0)
 """Good sentence length in words (two Chinese characters count as one)."""
 
@@ -361,7 +362,7 @@ def is_near_duplicate(words: frozenset[str], others: frozenset[str]) -> bool:
     return len(words & others) >= 0.8 * min(len(words), len(others))
 
 
-_MARKUP = re.compile(
+_MARKUP = lazy_regex(
     r"""
     [\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufeff\u200b-\u200f\u2028\u2029]  # no text at all
     | \$\$[^$]{1,2000}\$\$                         # formulas
@@ -375,14 +376,14 @@ _MARKUP = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_MAIL_RUN = re.compile(r"[\w.+-]++(?=(@[\w-]++\.[\w.]++)?)")
+_MAIL_RUN = lazy_regex(r"[\w.+-]++(?=(@[\w-]++\.[\w.]++)?)")
 """Pattern of mail addresses.
 
 Runs are taken whole, and never looked at again from their middle: text without spaces is one run.
 """
 _WRAPPED_LINE = 40
 """Minimum line length for a following break to be wrapped prose."""
-_NEW_LINE = re.compile(r"\s*(?:$|[\w-]{1,20}:|[A-Z][\w.-]{0,20}(?: [A-Z][\w.-]{0,20}){1,2}: )")
+_NEW_LINE = lazy_regex(r"\s*(?:$|[\w-]{1,20}:|[A-Z][\w.-]{0,20}(?: [A-Z][\w.-]{0,20}){1,2}: )")
 """An empty line, or one with a label ("Date: …", "Grad E: …"), goes on from no line."""
 MAX_SEGMENT_CHARACTERS = 20_000
 """Maximum characters parsed at once, which bounds memory and time."""

@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import json
 
 import numpy as np
-from answers import SAMPLE, SETS, Asked, asked_of, contains, fitting, judged, opened
+from answers import SAMPLE, SETS, Asked, asked_of, bound, contains, fitting, opened
 from corpora import documents
 from known_things import known_things
 from scipy.optimize import minimize
@@ -135,7 +135,7 @@ def _own(engine: KnowledgeEngine, questions: Sequence[Asked]) -> Iterator[Case]:
     ids = [document.id for document in engine.documents()]
     for number, asked in enumerate(questions):
         answer = engine.ask(asked.text, mode="local")
-        yield case("own", answer, judged(asked, answer).bound)
+        yield case("own", answer, bound(asked, answer))
         if not asked.decides:
             yield _gap(engine, asked, answer)
         if number < WITHOUT:

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from answers import Asked, asked_of, contains, f1, fitting, opened
+from answers import Asked, asked_of, contains, fitting, opened
 from corpora import DATA
 from scipy.optimize import minimize
 
@@ -37,6 +37,7 @@ from engine.answering.extractive.question_type import (
     classify_question,
     strip_question_words,
 )
+from engine.evaluation.measures import token_f1
 from engine.prompts import language_of
 from engine.retrieval.passages import split_passages
 from engine.storage.graph_api import capitalised_names
@@ -121,7 +122,8 @@ def _choices(engine: KnowledgeEngine, asked: Asked, idf) -> Iterator[tuple[Case,
         tokens=tokens,
         names=capitalised_names,
     )
-    is_it = np.array([max(f1(s.text, gold) for gold in asked.answers) >= RIGHT for s in spans])
+    best = [max(token_f1(s.text, gold) for gold in asked.answers) for s in spans]
+    is_it = np.array([each >= RIGHT for each in best])
     yield Case(matrix, holds, half), Case(features, is_it.astype(bool), half)
 
 

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 sys.path.insert(0, str(Path(__file__).parent))
 
 import numpy as np
-from answers import contains, normalise, words
+from answers import contains
 from corpora import DATA, built
 from fit_reader import auc, title_half
 from scipy.optimize import minimize
@@ -39,6 +39,7 @@ from engine import Answer, KnowledgeEngine, Settings
 from engine.answering.extractive import answer as answer_module
 from engine.answering.extractive import evidence, read_spans
 from engine.answering.extractive.question_type import classify_question
+from engine.evaluation.measures import normalised_words
 
 SETS = ("hotpotqa_train100", "musique_train100", "2wiki_dev300", "squad2_dev")
 FACTS = ("person", "place", "time", "amount", "money")
@@ -132,7 +133,7 @@ def is_right(answer: Answer, question: str, gold: Sequence[str]) -> bool:
     """Whether what is shown holds the gold answer."""
     if not gold:
         return False
-    if normalise(gold[0]) in ("yes", "no") or contains(question, gold):
+    if gold[0].casefold() in ("yes", "no") or contains(question, gold):
         return answer.short is not None and is_gold(answer.short.text, gold)
     return contains(answer.text, gold)
 
@@ -140,7 +141,7 @@ def is_right(answer: Answer, question: str, gold: Sequence[str]) -> bool:
 def is_gold(said: str, gold: Sequence[str]) -> bool:
     """Whether a span is the gold answer, or one of the two a part of the other."""
     for each in gold:
-        shorter, longer = sorted((words(said), words(each)), key=len)
+        shorter, longer = sorted((normalised_words(said), normalised_words(each)), key=len)
         places = range(len(longer) - len(shorter) + 1)
         inside = any(longer[i : i + len(shorter)] == shorter for i in places)
         if shorter and inside and len(longer) <= len(shorter) + 3:

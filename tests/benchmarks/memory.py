@@ -1,23 +1,30 @@
 """Recall of memory: gold sessions among the first five, and computing time of one recall.
 
-    python tests/benchmarks/memory.py [turns]
+    python tests/benchmarks/memory.py [turns] [--generated]
 
 Conversations are made from templates with a fixed seed: facts of ten kinds about things that no
 other session of the user names, among small talk; the questions are worded otherwise. It compares
-settings and shows growth; it says little about people's own words.
+settings and shows growth; it says little about people's own words. With `--generated` vectors of
+passages are random, for time alone.
 """
 
 from __future__ import annotations
 
+import hashlib
 import random
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
+from llama_index.core.bridge.pydantic import PrivateAttr
+
 from engine.config import Settings
 from engine.engine import KnowledgeEngine
 from engine.memory.transcript import document_id, render, storable_messages
+from engine.providers.factory import build_chain
 
 SEED = 7
 DISTINCT = 144
@@ -137,11 +144,36 @@ def _distinct(triples: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]
     return [triple for triple in triples if triple in set(chosen)]
 
 
-def main(turns: int) -> None:
+class GeneratedVectors(BaseEmbedding):
+    """Real vectors of questions, random ones of passages: storing costs nothing."""
+
+    _inner: BaseEmbedding = PrivateAttr()
+
+    def __init__(self, inner: BaseEmbedding) -> None:
+        super().__init__(model_name="generated")
+        self._inner = inner
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._inner.get_query_embedding(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+        vector = np.random.default_rng(seed).normal(size=384)
+        return list((vector / np.linalg.norm(vector)).tolist())
+
+
+def main(turns: int, *, generated: bool) -> None:
     sessions, asked = conversations(turns)
+    settings = Settings.model_validate({"embedding": {"multilingual": not generated}})
+    model = GeneratedVectors(build_chain(settings.embedding, {})[0]) if generated else None
     with (
         tempfile.TemporaryDirectory() as folder,
-        KnowledgeEngine.open(Path(folder) / "library", settings=Settings()) as engine,
+        KnowledgeEngine.open(
+            Path(folder) / "library", settings=settings, embed_model=model
+        ) as engine,
     ):
         begun = time.process_time()
         documents = {}
@@ -151,6 +183,10 @@ def main(turns: int) -> None:
             documents[document_id("ann", str(number), messages[0])] = render(messages)
         engine.memory._put("ann", documents)
         print(f"{turns:,} turns stored in {time.process_time() - begun:.0f} CPU s")
+        begun = time.process_time()
+        engine.memory.remember("ann", [("user", "I sold the kiln.")], session="last")
+        engine.memory.close_session("ann", "last")
+        print(f"one more session closed in {time.process_time() - begun:.2f} CPU s")
         chosen = random.Random(SEED).sample(asked, min(200, len(asked)))  # noqa: S311
         engine.memory.search("ann", chosen[0][0])
         found, tokens, seconds = 0, 0, []
@@ -168,4 +204,5 @@ def main(turns: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 4_000)
+    numbers = [each for each in sys.argv[1:] if each.isdigit()]
+    main(int(numbers[0]) if numbers else 4_000, generated="--generated" in sys.argv)

@@ -40,7 +40,7 @@ from engine.retrieval.query_expansion import (
     merge_scores,
     rank_expanded,
 )
-from engine.storage.bm25_index import KeywordRetriever
+from engine.storage.bm25_index import KeywordIndex
 from engine.storage.graph_api import read_chunks, read_view
 from engine.storage.library import Library
 from engine.storage.tokenization import tokens
@@ -57,7 +57,7 @@ class Lists:
         self.library = Library(KEPT / name, create=False)
         self.model = with_prefixes(BundledEmbedding(threads=2))
         self.readable = load_tokeniser().readable
-        self.keyword = KeywordRetriever(self.library, tokens=tokens, readable=self.readable)
+        self.keyword = KeywordIndex(self.library, tokens=tokens, readable=self.readable)
         self.dense = DenseIndex(self.library, model=identity_of(self.model))
         with self.library.read() as connection:
             self.view = read_view(connection)

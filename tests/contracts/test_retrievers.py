@@ -16,7 +16,7 @@ from llama_index.core.schema import QueryBundle
 
 from engine import KnowledgeEngine, Settings
 from engine.errors import QuestionError
-from engine.storage.bm25_index import KeywordRetriever
+from engine.storage.llamaindex import KeywordRetriever
 from graph.errors import GraphInputError
 
 TOP_K = 4
@@ -68,10 +68,7 @@ class WordEmbedding(BaseEmbedding):
 
 
 def _keyword(engine: KnowledgeEngine) -> BaseRetriever:
-    keyword = engine._keyword
-    return KeywordRetriever(
-        engine._library, tokens=keyword._tokens, readable=keyword._readable, top_k=TOP_K
-    )
+    return KeywordRetriever(engine._keyword, top_k=TOP_K)
 
 
 def _vector(engine: KnowledgeEngine) -> BaseRetriever:

@@ -114,6 +114,7 @@ EVERYTHING = [
     ("POST", "/v1/memory/search"),
     ("POST", "/v1/memory/messages"),
     ("POST", "/v1/memory/sessions/x/close"),
+    ("PUT", "/v1/memory/sessions/x"),
 ]
 OPEN = {"/v1/health"}
 

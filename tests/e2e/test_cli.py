@@ -398,3 +398,19 @@ def test_python_m_engine_serve_is_the_same_program_as_the_console_script(tmp_pat
         pytest.skip("the package is not installed in this environment: pip install -e .")
     done = subprocess.run([script, "--help"], cwd=tmp_path, capture_output=True, check=True)
     assert done.stdout.startswith(b"Usage: loregraph ")
+
+
+def test_the_sample_corpus_is_copied_where_it_is_asked_for_and_not_there(
+    loregraph, tmp_path: Path
+) -> None:
+    first = loregraph(tmp_path, "add", "data/corpus")
+    assert first.returncode == 0, first.stderr
+    assert first.stdout.startswith("36 added")
+    assert "data/corpus is the sample corpus, copied here" in first.stderr
+    shutil.rmtree(tmp_path / "data" / "corpus" / "zh")
+    again = loregraph(tmp_path, "add", "data/corpus")
+    assert "copied" not in again.stderr
+    assert not (tmp_path / "data" / "corpus" / "zh").exists()
+    other = loregraph(tmp_path, "add", "data/other")
+    assert "data/other: does not exist" in other.stderr + other.stdout
+    assert not (tmp_path / "data" / "other").exists()

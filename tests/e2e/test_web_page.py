@@ -32,7 +32,7 @@ HOSTILE_TITLE = '"><img src=x onerror=window.harm=5><svg onload=window.harm=6>'
 LONG = "".join(f"Entry {n}: the 🐋 was seen off Gull Quay at {n} fathoms.\n" for n in range(600))
 CHINESE = "# 鸥港灯塔\n\n艾达·布莱恩船长于1901年点亮了鸥港灯塔。海燕号每月运来灯油。\n"
 RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
-VIEWS = ("ask", "documents", "graph", "communities", "usage", "settings")
+VIEWS = ("ask", "conversations", "documents", "graph", "communities", "usage", "settings")
 
 
 @pytest.fixture(scope="module")
@@ -184,6 +184,23 @@ def test_a_chosen_effort_is_sent_along_where_it_counts(tab: Tab) -> None:
     with page.expect_request("**/v1/ask") as sent:
         tab.ask(LIT)
     assert "effort" not in sent.value.post_data_json
+
+
+def test_a_question_is_searched_step_by_step_where_that_is_chosen(tab: Tab) -> None:
+    page = tab.open()
+    page.get_by_role("radio", name="Step by step").check()
+    assert not page.get_by_label("Effort").is_visible()
+    tab.ask(LIT)
+    answer = page.get_by_role("article", name=LIT)
+    assert answer.locator(".badge").inner_text() == "Step by step"
+    assert QUOTE in answer.locator(".prose").inner_text()
+
+
+def test_a_question_back_stands_where_the_answer_would(tab: Tab) -> None:
+    page = tab.open("#/ask?mode=agent")
+    tab.ask("When was he born?")
+    answer = page.get_by_role("article", name="When was he born?")
+    assert "Give the name." in answer.locator(".prose").inner_text()
 
 
 def test_how_it_was_found_shows_stages_and_passages_that_open(tab: Tab) -> None:

@@ -326,3 +326,35 @@ def test_what_is_held_and_the_settings_in_force_are_told(tab: Tab) -> None:
     page.get_by_text("spacy_model").wait_for()
     assert page.locator(".setting:visible").count() == 1
     assert "none" in page.locator(".setting:visible").inner_text()
+
+
+# --- conversations -------------------------------------------------------------------------------
+
+
+def test_a_conversation_is_remembered_named_read_and_forgotten(tab: Tab) -> None:
+    page = tab.open("#/conversations")
+    page.get_by_text("No conversation is remembered.").wait_for()
+    page.get_by_role("button", name="New conversation").click()
+    tab.ask("My dog is called Biscuit.")
+    page.get_by_role("link", name="This conversation is remembered.").click()
+    page.locator(".said-by-user").get_by_text("My dog is called Biscuit.").wait_for()
+
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_role("textbox", name="Name").fill("About dogs")
+    page.get_by_role("dialog").get_by_role("button", name="Rename").click()
+    page.get_by_role("button", name="About dogs", exact=True).wait_for()
+
+    page.get_by_role("button", name="New conversation").click()
+    tab.ask("What is my dog called?")
+    assert "“My dog is called Biscuit.”" in page.locator(".prose").inner_text()
+    page.locator(".prose .cite").first.click()
+    page.locator(".said-by-user").get_by_text("My dog is called Biscuit.").wait_for()
+
+    tab.open("#/conversations")
+    for left in (1, 0):
+        page.get_by_role("button", name="Forget").first.click()
+        page.get_by_role("dialog").get_by_role("button", name="Forget").click()
+        page.wait_for_function(
+            "left => document.querySelectorAll('.conversations > li').length === left", arg=left
+        )
+    page.get_by_text("No conversation is remembered.").wait_for()

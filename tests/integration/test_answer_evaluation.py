@@ -17,6 +17,7 @@ from engine.evaluation.answers import compare_reports, evaluate_answers
 from engine.evaluation.datasets import GoldSpan
 from engine.evaluation.gold import GoldQuestion, gold_question
 from engine.evaluation.questions.make import make_gold
+from engine.evaluation.questions.reword import reword
 
 NOTES = {
     "lamp": "# The lamp of Gull Quay\n\nCaptain Ada Brine lit the lamp at Gull Quay in 1901."
@@ -174,3 +175,61 @@ def test_an_engine_evaluates_a_file_of_questions(open_engine: Open, tmp_path: Pa
     path.write_text(json.dumps(WHO.row()), encoding="utf8")
     with filled(open_engine(tmp_path / "library")) as engine:
         assert engine.evaluate(path).means["correctness"] == 1.0
+
+
+def rewording_server(server: Any, question: str, answer: str) -> None:
+    def reply(request: Any) -> str | Reply:
+        said = json.dumps(request.body, ensure_ascii=False)
+        key, value = ("question", question) if "You reword" in said else ("answer", answer)
+        return Reply(status=500) if not value else json.dumps({key: value})
+
+    server.answer_with(reply)
+
+
+@pytest.mark.parametrize(
+    ("said", "back", "why"),
+    [
+        pytest.param("Whose hand first kindled that beacon?", "Captain Ada Brine", "", id="taken"),
+        pytest.param(
+            "Who lit the lamp there?", "Ada Brine", "shares half of its words with the source",
+            id="same words",
+        ),
+        pytest.param(
+            "Did Brine, Ada Brine, kindle that beacon with her own hand?", "Ada Brine",
+            "says the answer", id="says the answer",
+        ),
+        pytest.param(
+            "Whose hand put the beacon out?", "Zebedee Quill", "answered back otherwise", id="back"
+        ),
+        pytest.param(
+            "是谁点亮了灯？", "Ada Brine", "not a question in the language of the first", id="other"
+        ),
+        pytest.param("", "", "the model failed", id="fails"),
+    ],
+)  # fmt: skip
+def test_a_rewording_is_taken_where_its_span_answers_it_and_it_shares_few_words(
+    open_engine: Open, openai_server: Any, tmp_path: Path, said: str, back: str, why: str
+) -> None:
+    rewording_server(openai_server, said, back)
+    with filled(open_engine(tmp_path / "library", llm=openai_server.settings(retries=0))) as engine:
+        assert engine.answer_model is not None
+        found = reword(engine.answer_model, [WHO], text_of=engine.document_text)
+    assert found.refused == (((why, 1),) if why else ())
+    assert found.questions[0].text == (WHO.text if why else said)
+    assert found.questions[0].query.gold_spans == WHO.query.gold_spans
+
+
+def test_an_outage_ends_the_rewording(
+    open_engine: Open, openai_server: Any, tmp_path: Path
+) -> None:
+    rewording_server(openai_server, "", "")
+    with filled(open_engine(tmp_path / "library", llm=openai_server.settings(retries=0))) as engine:
+        made = make_gold(engine, size=12, reworded=True)
+    assert made.questions == make_without_model(open_engine, tmp_path)
+    assert any("not asked: the model failed" in note for note in made.notes)
+    assert len(openai_server.requests) == 3
+
+
+def make_without_model(open_engine: Open, tmp_path: Path) -> tuple[GoldQuestion, ...]:
+    with open_engine(tmp_path / "library") as engine:
+        return make_gold(engine, size=12).questions

@@ -110,7 +110,8 @@ def test_a_kill_between_removal_and_derivation_leaves_no_ghost(open_engine, tmp_
     path = tmp_path / "library"
     with open_engine(path) as engine:
         add_all(engine)
-        engine._indexer.remove("note-3")  # the transaction of a removal, and then "the power fails"
+        # the transaction of a removal, and then "the power fails"
+        engine._whole.parts.indexer.remove("note-3")
     with open_engine(path) as engine, engine._library.read() as connection:
         view = engine.graph_index.view()
         reports = read_reports(connection)

@@ -73,7 +73,7 @@ def shown(value: object) -> str:
 STAGES = {
     "chunk": ("engine.chunking.recursive.RecursiveNodeParser.spans", "is cut in a plainer way"),
     "extract": ("graph.extraction.rule_based.LanguageExtractor._read", "has no names for 1 chunk"),
-    "keywords": ("engine.storage.bm25_index.KeywordRetriever._entry", "is indexed by plain words"),
+    "keywords": ("engine.storage.bm25_index.KeywordIndex._entry", "is indexed by plain words"),
     "link": ("graph.linking.introduced_names", "is not linked to names in 1 chunk"),
     "derive": ("graph.pipeline.write_reports", "is left out of the graph"),
 }

@@ -16,8 +16,9 @@ from sqlalchemy import select, text
 
 from engine import KnowledgeEngine
 from engine.errors import LibraryBusy, LibraryUnusable
+from engine.storage import bm25_index
 from engine.storage import files as derived
-from engine.storage.bm25_index import KeywordRetriever
+from engine.storage.bm25_index import KeywordIndex
 from engine.storage.graph_api import Chunk, put_chunks
 from engine.storage.library import Library, WindowVector, unit_length
 from engine.storage.schema import documents
@@ -69,6 +70,7 @@ def test_what_was_booked_before_cached_tokens_were_is_kept(tmp_path: Path) -> No
             connection.exec_driver_sql("ALTER TABLE usage DROP COLUMN cached_tokens")
             connection.exec_driver_sql("ALTER TABLE documents DROP COLUMN outdated")
             connection.exec_driver_sql("ALTER TABLE keywords DROP COLUMN heading")
+            connection.exec_driver_sql("ALTER TABLE keywords DROP COLUMN stamp")
             connection.exec_driver_sql("PRAGMA user_version = 4")
     with closing(Library(tmp_path / "library")) as held, closing(UsageLog(held)) as ledger:
         assert ledger.rows() == [before]
@@ -153,7 +155,7 @@ def test_threads_retrieve_while_another_adds(engine: KnowledgeEngine) -> None:
                 assert found
                 for p in (p for p in found if p.document_id != "note-1"):  # that one changes
                     assert engine.document_text(p.document_id)[p.start : p.end] == p.text
-                assert [n.score for n in engine._keyword.retrieve("Lamp")]
+                assert [n.score for n in engine.keyword_index.retrieve("Lamp")]
                 answered[number] += 1
         except BaseException as error:  # noqa: BLE001 - handed to the test's own thread
             errors.append(error)
@@ -223,10 +225,8 @@ def kept(engine: KnowledgeEngine) -> list[Path]:
 
 def ranked(engine: KnowledgeEngine) -> list[tuple[str, float | None]]:
     """By a retriever that has nothing in memory yet."""
-    keyword = KeywordRetriever(
-        engine._library, tokens=engine._keyword._tokens, readable=lambda _: 1.0
-    )
-    return [(node.node_id, node.score) for node in keyword.retrieve("word3 Lamp")]
+    keyword = KeywordIndex(engine._library, tokens=engine._keyword._tokens, readable=lambda _: 1.0)
+    return [(each.id, score) for each, score in keyword.scored_chunks("word3 Lamp", top_k=10)]
 
 
 def _remove(folder: Path) -> None:
@@ -234,23 +234,23 @@ def _remove(folder: Path) -> None:
 
 
 def _cut(folder: Path) -> None:
-    path = folder / "body" / "data.csc.index.npy"
+    path = folder / "body" / "counts.npy"
     path.write_bytes(path.read_bytes()[:-8])
 
 
 def _flip(folder: Path) -> None:
-    path = folder / "body" / "data.csc.index.npy"
+    path = folder / "body" / "counts.npy"
     content = bytearray(path.read_bytes())
     content[-3] ^= 0xFF
     path.write_bytes(content)
 
 
 def _empty(folder: Path) -> None:
-    (folder / "title" / "vocab.index.json").write_text("")
+    (folder / "title" / "tokens.npy").write_text("")
 
 
 def _lose(folder: Path) -> None:
-    (folder / "body" / "params.index.json").unlink()
+    (folder / "marks.npy").unlink()
 
 
 def _add(folder: Path) -> None:
@@ -283,14 +283,42 @@ def test_sound_keyword_files_are_taken_as_they_are(engine: KnowledgeEngine) -> N
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
-def test_keyword_files_of_an_older_state_are_not_read_and_go(engine: KnowledgeEngine) -> None:
+def test_keyword_files_outlive_a_change_and_hold_no_word(engine: KnowledgeEngine) -> None:
+    for number in range(30):
+        engine.add_text(f"A note about lantern{number}.", document_id=f"other-{number}")
     engine.retrieve("word3")
     (old,) = kept(engine)
     engine.add_text("A lamp called Zanzibar.", document_id="more")
-    assert kept(engine) == [], "they hold words of texts that may have been removed"
+    engine.remove("other-3")
     assert [p.document_id for p in engine.retrieve("Zanzibar", top_k=1)] == ["more"]
-    (new,) = kept(engine)
-    assert new != old
+    assert "other-3" not in [p.document_id for p in engine.retrieve("lantern3", top_k=20)]
+    assert kept(engine) == [old], "the base goes on, with a tail in memory"
+    held = b"".join(path.read_bytes() for path in old.rglob("*") if path.is_file())
+    assert b"lantern" not in held
+    assert b"other" not in held
+
+
+def test_keyword_scores_after_changes_are_those_of_a_fresh_index(
+    engine: KnowledgeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bm25_index, "WORN_ABOVE", 0.5)
+    for number in range(12):
+        engine.add_text(f"A lamp and note number{number} word3.", document_id=f"other-{number}")
+    engine.retrieve("word3")
+    engine.add_text("A lamp called Zanzibar, word3 and word3.", document_id="more")
+    engine.add_text("A lamp that was changed, word3.", document_id="other-4")
+    engine.remove("other-3")
+    changed = engine._keyword
+    after_changes = changed.field_scores("word3 lamp number4 Zanzibar")
+    assert len(changed._current().segments) > 1
+    shutil.rmtree(engine._library.path / "derived")
+    fresh = KeywordIndex(engine._library, tokens=changed._tokens, readable=lambda _: 1.0)
+    scores = fresh.field_scores("word3 lamp number4 Zanzibar")
+    assert len(fresh._current().segments) == 1
+    assert fresh.chunk_ids == changed.chunk_ids
+    assert {name: some.tolist() for name, some in scores.items()} == {
+        name: some.tolist() for name, some in after_changes.items()
+    }
 
 
 def test_keyword_search_works_where_nothing_can_be_kept(

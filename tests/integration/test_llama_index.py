@@ -27,7 +27,7 @@ from sqlalchemy import select
 
 from engine import KnowledgeEngine
 from engine.storage.library import Library
-from engine.storage.vector_index import WindowedVectorIndex
+from engine.storage.llamaindex import WindowedVectorIndex
 from graph import KnowledgeGraphIndex, SqlGraphStore
 from graph.errors import GraphInputError
 from graph.extraction.llamaindex import ExtractionTransform

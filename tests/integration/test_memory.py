@@ -7,18 +7,31 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
+from llama_index.core.bridge.pydantic import Field
+from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 
 from engine.config import Settings
 from engine.engine import KnowledgeEngine
-from engine.errors import LibraryNotFound, UnknownName
+from engine.errors import LibraryNotFound, QuestionError, UnknownName
 from engine.memory.records import Memory
+from engine.memory.transcript import storable_messages
 from engine.types import Answer
 
 NOTE = "Ada Marsh founded the station at Gull Quay in 1901. She was born in Oslo in 1870."
+_SAFETY = spec_from_file_location(
+    "memory_safety", Path(__file__).parents[1] / "benchmarks" / "memory_safety.py"
+)
+assert _SAFETY is not None
+assert _SAFETY.loader is not None
+memory_safety = module_from_spec(_SAFETY)
+_SAFETY.loader.exec_module(memory_safety)
 SETTINGS = Settings.model_validate({"embedding": {"kind": "tfidf", "multilingual": False}})
 
 
@@ -190,6 +203,152 @@ def test_topics_boost_and_narrow(engine: KnowledgeEngine) -> None:
         "a",
         "b",
     }
+
+
+def test_a_name_that_only_the_user_spoke_of_is_answered_from_memory(
+    engine: KnowledgeEngine,
+) -> None:
+    say(engine, "ann", "Biscuit the terrier is nine years old and I bought him a red collar.")
+    answer = engine.ask("How old is Biscuit the terrier?", memory=Memory("ann"))
+    assert origins(answer) == {"memory"}
+    assert "nine years old" in answer.text
+    other = engine.ask("When did Ada Marsh found the station?", memory=Memory("ann"))
+    assert origins(other) == {"library"}
+
+
+def test_a_session_is_called_by_its_first_words_until_it_is_named(engine: KnowledgeEngine) -> None:
+    memory = engine.memory
+    memory.remember("ann", [("user", "My dog is old."), ("user", "He sleeps.")], session="a")
+    say(engine, "ann", "My cat is young.", session="b", at="2030-01-01T10:00")
+    assert [each.name for each in memory.conversations("ann")] == [
+        "My cat is young.",
+        "My dog is old.",
+    ]
+    memory.name_session("ann", "a", "Of dogs")
+    memory.name_session("ann", "b", "Of cats")
+    assert {each.session: each.name for each in memory.conversations("ann")} == {
+        "a": "Of dogs",
+        "b": "Of cats",
+    }
+    with pytest.raises(UnknownName):
+        memory.name_session("ann", "c", "Of birds")
+    with pytest.raises(QuestionError):
+        memory.name_session("ann", "a", " ")
+    memory.forget("ann", session="a")
+    assert [each.session for each in memory.conversations("ann")] == ["b"]
+
+
+def test_forgetting_a_fact_takes_it_out_of_a_name(engine: KnowledgeEngine) -> None:
+    say(engine, "ann", "My keyword is zyxquartz.")
+    (fact,) = engine.memory.facts("ann")
+    engine.memory.forget("ann", fact=fact.id)
+    assert [each.name for each in engine.memory.conversations("ann")] in ([], [""])
+    assert files_with(engine.path, "zyxquartz") == []
+
+
+def test_an_idle_session_is_closed_without_its_user(engine: KnowledgeEngine) -> None:
+    said = [("user", "My dog is called Biscuit.")]
+    engine.memory._store.append("ann", "s", storable_messages(said, at="2024-05-01T10:00:00"))
+    engine.watch_memory()
+    for _ in range(200):
+        if engine.memory.summaries("ann"):
+            break
+        time.sleep(0.05)
+    assert engine.memory.show("ann").open == {}
+    assert [fact.text for fact in engine.memory.facts("ann")] == ["My dog is called Biscuit."]
+
+
+REPLY = {
+    "summary": "The user has a dog called Biscuit. " + "x" * 600,
+    "topics": ["dogs", "names", "pets", "more"],
+    "facts": [
+        {"kind": "knowledge", "quote": "Biscuit limps since Monday"},
+        {"kind": "knowledge", "quote": "Biscuit is a cat"},
+        {"kind": "knowledge", "quote": "A vet can help"},
+        {"kind": "secret", "quote": "Biscuit limps"},
+    ],
+}
+
+
+class Scripted(CustomLLM):
+    """Gives one reply to every prompt; counts those that close a session."""
+
+    reply: str
+    prompts: list[str] = Field(default_factory=list)
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="scripted")
+
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        self.prompts.append(prompt)
+        return CompletionResponse(text=self.reply)
+
+    def stream_complete(
+        self, prompt: str, formatted: bool = False, **kwargs: Any
+    ) -> Iterator[CompletionResponse]:
+        yield self.complete(prompt)
+
+
+@pytest.mark.parametrize(
+    ("reply", "topics", "facts"),
+    [
+        pytest.param(
+            json.dumps(REPLY),
+            ("dogs", "names", "pets"),
+            ["Biscuit limps since Monday", "My dog is called Biscuit."],
+            id="good",
+        ),
+        pytest.param("no JSON", ("general",), ["My dog is called Biscuit."], id="bad"),
+    ],
+)
+def test_a_model_sums_up_a_session_and_its_facts_quote_the_user(
+    tmp_path: Path, reply: str, topics: tuple[str, ...], facts: list[str]
+) -> None:
+    model = Scripted(reply=reply)
+    with KnowledgeEngine.open(tmp_path / "library", settings=SETTINGS, llm=model) as engine:
+        said = [
+            ("user", "My dog is called Biscuit. Biscuit limps since Monday, poor thing!"),
+            ("assistant", "A vet can help."),
+        ]
+        engine.memory.remember("ann", said)
+        engine.memory.close_session("ann")
+        (summary,) = engine.memory.summaries("ann")
+        found = engine.memory.facts("ann")
+        text = engine.memory.show("ann").documents[0].text
+    assert len(model.prompts) == 1
+    assert summary.topics == topics
+    assert len(summary.summary) <= 500
+    assert ("has a dog" in summary.summary) == (reply != "no JSON")
+    assert sorted(fact.text for fact in found) == facts
+    assert all(text[fact.start : fact.end] == fact.text for fact in found)
+
+
+def test_whoever_decides_and_answers_is_shown_what_the_user_prefers(tmp_path: Path) -> None:
+    model = Scripted(reply=json.dumps({"action": "direct_answer", "params": {}}))
+    with KnowledgeEngine.open(tmp_path / "library", settings=SETTINGS, llm=model) as engine:
+        engine.add_text(NOTE, document_id="note", title="Station")
+        engine.memory.remember("ann", [("user", "I prefer short answers in French.")])
+        engine.memory.close_session("ann")
+        model.prompts.clear()
+        engine.ask("Who founded the station?", memory=Memory("ann", "b"), mode="agent")
+    deciding = [each for each in model.prompts if "search_memory" in each]
+    assert deciding
+    assert all("I prefer short answers in French." in each for each in model.prompts)
+
+
+def test_random_probes_meet_no_word_of_another_user(engine: KnowledgeEngine) -> None:
+    assert memory_safety.isolation(engine, 40) == 0
+
+
+def test_what_is_stored_of_hostile_turns_is_the_users_alone(
+    engine: KnowledgeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory_safety, "TURNS", 60)
+    found = memory_safety.hygiene(engine)
+    assert found["facts"] > 20
+    assert found["in a user's turn"] == 1.0
+    assert found["duplicates"] == found["recalled texts stored again"] == 0
 
 
 _CLOSE = """

@@ -143,7 +143,7 @@ def _driver(postgres: PostgresServer) -> str:
 
 def _all_rows(connection: Any) -> str:
     tables = [name for name in inspect(connection).get_table_names() if name.startswith("memory_")]
-    assert len(tables) == 3
+    assert len(tables) == 4
     found = MetaData()
     found.reflect(connection, only=tables)
     return repr([connection.execute(select(table)).all() for table in found.sorted_tables])

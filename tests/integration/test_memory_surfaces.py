@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from api_server import ApiServer
 from llama_index.core.llms import ChatMessage
+from llama_index.core.memory import Memory as LlamaMemory
 from typer.testing import CliRunner
 
 from engine.api.auth import TokenStore
@@ -168,3 +170,26 @@ def test_a_chat_engine_keeps_its_conversation_in_memory(engine: KnowledgeEngine)
     assert "Biscuit" in str(other.chat("What is my dog called?"))
     with pytest.raises(TypeError):
         engine.as_chat_engine(memory=object())  # type: ignore[arg-type]
+
+
+def test_a_block_of_llamaindexs_memory_gives_and_takes(tmp_path: Path) -> None:
+    settings = Settings.model_validate(PROFILE)
+    with KnowledgeEngine.open(tmp_path / "library", settings=settings) as engine:
+        engine.memory.remember("ann", [("user", "I prefer tea. My dog is called Biscuit.")])
+        engine.memory.close_session("ann")
+        block = engine.as_memory_block(Memory("ann", "b"))
+        memory = LlamaMemory.from_defaults(
+            session_id="b", memory_blocks=[block], token_limit=200, token_flush_size=50
+        )
+        for number in range(30):
+            memory.put(ChatMessage(role="user", content=f"My cat number {number} is young."))
+            memory.put(ChatMessage(role="tool", content="Tool output is not stored."))
+        asked = [ChatMessage(role="user", content="What is my dog called?")]
+        given = asyncio.run(block.aget(asked))
+        shown = engine.memory.show("ann", "b")
+    said = [each.text for each in shown.open.get("b", ())]
+    said += [document.text for document in shown.documents]
+    assert "My dog is called Biscuit." in given
+    assert "I prefer tea." in given
+    assert "My cat number 0 is young." in "\n".join(said)
+    assert "Tool output" not in "\n".join(said)

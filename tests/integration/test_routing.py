@@ -9,7 +9,7 @@ import pytest
 from openai_server import Reply
 
 from engine.events import CitationsEvent, PassagesEvent, RouteEvent, TokensEvent
-from engine.routing.router import ANSWER_KEY
+from engine.routing.llamaindex import ANSWER_KEY
 
 NOTES = {
     "lamp": "# The lamp\n\nAda Brine lit the lamp at Gull Quay in 1901. The lamp burned whale oil.",
@@ -84,7 +84,7 @@ def test_what_deciding_retrieved_is_not_searched_again(open_engine, tmp_path: Pa
     question = "What challenges did the lamp at Gull Quay face?"
     with open_engine(tmp_path / "library") as engine:
         add_notes(engine)
-        route, found = engine._router._selector.route_with_passages(question)
+        route, found = engine._router.selector.route_with_passages(question)
         assert route.mode == "local"
         assert found is not None
         searched = []

@@ -227,7 +227,7 @@ def test_embedding_anew_that_is_stopped_is_carried_on(
     monkeypatch.setattr("engine.storage.preparation.BATCH_CHUNKS", 1)
     calls = 0
     with KnowledgeEngine.open(copy) as engine:
-        whole = engine._indexer._spaces[0].index.embed
+        whole = engine._whole.parts.indexer._spaces[0].index.embed
 
         def stops(windows: object) -> int:
             nonlocal calls
@@ -236,7 +236,7 @@ def test_embedding_anew_that_is_stopped_is_carried_on(
                 raise KeyboardInterrupt
             return whole(windows)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(engine._indexer._spaces[0].index, "embed", stops)
+        monkeypatch.setattr(engine._whole.parts.indexer._spaces[0].index, "embed", stops)
         with pytest.raises(KeyboardInterrupt):
             engine.reembed()
     with KnowledgeEngine.open(copy) as engine:

@@ -72,19 +72,20 @@ def test_the_public_names_of_graph_are_these() -> None:
 
 def test_the_public_names_of_the_product_are_these() -> None:
     assert sorted(loregraph.__all__) == [
-        *("AgenticNodeParser", "Answer", "BudgetExceeded", "Citation", "CodeNodeParser"),
-        *("Community", "ContextNodeParser", "EngineError", "Entity", "Evidence"),
+        *("AgenticNodeParser", "Answer", "AskClarification", "BudgetExceeded", "Citation"),
+        *("CodeNodeParser", "Community", "ContextNodeParser", "DirectAnswer", "EngineError"),
+        *("Entity", "Evidence"),
         "ExtractionTransform",
         *("FaqNodeParser", "FixedNodeParser", "GlossaryNodeParser", "GraphStageError"),
         "IngestReport",
         *("KnowledgeEngine", "KnowledgeGraphIndex", "LanguageExtractor"),
         *("LegalNodeParser", "LibraryBusy"),
         *("LibraryError", "LibraryNotFound", "LibraryUnusable", "LocalRetriever"),
-        *("LoregraphMemory", "MarkdownNodeParser", "Memory"),
+        *("LoregraphMemory", "LoregraphMemoryBlock", "MarkdownNodeParser", "Memory"),
         *("MissingExtra", "ModelError", "ModelInputTooLong", "ModelOutputError"),
         *("ModelUnavailable", "NotAllowed", "PageNodeParser", "ParentChildNodeParser"),
         *("Passage", "QuestionError", "RecursiveNodeParser", "Relation", "Report"),
-        "RerankPostprocessor",
+        *("RerankPostprocessor", "SearchKnowledge", "SearchWorkflow"),
         *("SemanticNodeParser", "SentenceNodeParser", "SentenceWindowNodeParser", "Settings"),
         *("SettingsError", "SourceError", "SpanNodeParser", "SqlGraphStore"),
         *(

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graph.text.cjk import HAN, count_han
+from graph.text.patterns import lazy_regex
 
 from ...prompts import Language
 from ...storage.graph_api import capitalised_names
@@ -35,7 +36,7 @@ _MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
     r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?"
 )
-_DATE = re.compile(
+_DATE = lazy_regex(
     rf"\b\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH},? (?:AD )?\d{{3,4}}\b"
     rf"|\b{_MONTH} \d{{1,2}}(?:st|nd|rd|th)?,? \d{{3,4}}\b|\b{_MONTH} \d{{3,4}}\b"
     rf"|\b\d{{1,2}} {_MONTH}(?!\w)|\b{_MONTH} \d{{1,2}}\b(?!\d)"
@@ -58,7 +59,7 @@ _UNIT = (
     r"|tonnes?|litres?"
     r"|years?|months?|weeks?|days?|hours?|minutes?|seconds?)"
 )
-_NUMBER = re.compile(
+_NUMBER = lazy_regex(
     rf"(?<![\w.,:/-])(?:about |approximately |around |nearly |over "
     rf"|some )?\d[\d.,]*\d?(?:\s?{_UNIT})*(?![\d:/-])"
     r"|\b(?:once|twice|thrice|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
@@ -72,37 +73,37 @@ _NUMBER = re.compile(
     r"|(?:百分之)?[一二两三四五六七八九十百千万亿]+(?:余|多)?(?:个|位|名|人|次|岁|年|月|天|米"
     r"|公里|座|艘|所|部|条|种|家|层|届)(?:[一二三四五六七八九十]+个?月)?"
 )
-_MONEY = re.compile(
+_MONEY = lazy_regex(
     r"[€$£¥]\s?\d[\d.,]*\d?(?:\s(?:million|billion|thousand|trillion))?|\b(?:EUR|USD|GBP"
     r"|US\$)\s?\d[\d.,]*\d?(?:\s(?:million|billion))?"
     r"|\d[\d.,]*\s*(?:million |billion |thousand )?(?:EUR|USD|GBP|euros?|dollars?|pounds?"
     r"|crowns?|yuan)\b"
     r"|[\d.,]+\s?[万亿]?\s?(?:元|欧元|美元|英镑|克朗|人民币|港元|日元)"
 )
-_CODE = re.compile(
+_CODE = lazy_regex(
     r"\b[A-Z][A-Z\d]*(?:[-/][A-Z\d]+)+(?:/\d+)?\b|\b[A-Z]{1,6}[- ]?\d[\w./-]*\d\b"
     r"|\b\d+[A-Z]\w*\b|\b\w+-\d[\d-]*\b|\b\d[\d.]*\d\b"
 )
-_QUOTED = re.compile(
+_QUOTED = lazy_regex(
     r"\"\s?([^\"\n]{2,100}?)\s?\"|“([^”\n]{1,100})”|``\s?([^`'\n]{2,80}?)\s?''"
     r"|《([^》\n]{1,60})》|「([^」\n]{1,60})」|『([^』\n]{1,60})』"
 )
-_CLAUSE = re.compile(
+_CLAUSE = lazy_regex(
     r"\b(?:because(?: of)?|due to|owing to|as a result of|in order to|so that|caused by"
     r"|thanks to|led to)\s+([^.;\n]{5,200})"
     r"|(?:因为|由于|因|为了|缘于|源于)([^。；\n]{3,80}?)(?=，(?:所以|因此|故|而|导致|使)|，|。"
     r"|；|$)"
 )
-_PHRASE = re.compile(
+_PHRASE = lazy_regex(
     r"\b(?:is|are|was|were|as|became|means?|called|named|known as|nicknamed|titled"
     r"|entitled)\s+(?:an?\s+|the\s+)?"
     r"([a-z][^,.;:()\n]{2,80}?)(?=\s(?:in|of|by|from|at|on|for|that|which|who|whose|where|when"
     r"|with|to|and|during|based|located|directed|written|produced)\b|[,.;:(]|$)"
 )
-_COMMA_PLACE = re.compile(r",\s(?:[A-Z][\w'’.-]+(?:\s[A-Z][\w'’.-]+){0,2})")
-_BREAK = re.compile(r"[，。；：！？、（）()\[\]【】“”\"「」『』《》\n,;:!?]|…")
-_LIST_BREAK = re.compile(r"[，。；：！？（）()\n,;:!?]")
-_CUE = re.compile(
+_COMMA_PLACE = lazy_regex(r",\s(?:[A-Z][\w'’.-]+(?:\s[A-Z][\w'’.-]+){0,2})")
+_BREAK = lazy_regex(r"[，。；：！？、（）()\[\]【】“”\"「」『』《》\n,;:!?]|…")
+_LIST_BREAK = lazy_regex(r"[，。；：！？（）()\n,;:!?]")
+_CUE = lazy_regex(
     r"位于|坐落于|坐落在|名为|又名|本名|原名|又称|别名|前称|改名为|改称|称为|称作|叫做|担任|出任"
     r"|司职|现为|从事|包括|包含|分为|组成"
     r"|来自|前往|加入|属于|获得|毕业于|出生于|出生在|生于|始于|建于|成立于|效力于|改为|成为|作为"
@@ -110,11 +111,11 @@ _CUE = re.compile(
 )
 _LONGEST_GAP = 80
 _BOUNDS = 8
-_EDGE_LEFT = re.compile(
+_EDGE_LEFT = lazy_regex(
     r"^(?:即|就是|是|为|在|于|由|被|的|了|和|与|及|以及|叫做?|称为|称作|名为|作为|则|而|也|又|都"
     r"|曾|有|到|向|从|将|把|对|其|并|一个|一种|一座|一名|一位|:|：|\s)+"
 )
-_EDGE_RIGHT = re.compile(r"(?:的|了|是|为|在|于|由|等|中|里|上|而|和|与|被|则|也|都|就|,|，|\s)+$")
+_EDGE_RIGHT = lazy_regex(r"(?:的|了|是|为|在|于|由|等|中|里|上|而|和|与|被|则|也|都|就|,|，|\s)+$")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -306,12 +307,12 @@ _FITS: dict[str, dict[str, float]] = {
     "thing": {"name": 0.8, "quoted": 0.8, "phrase": 0.6, "gap": 0.6, "number": 0.1, "date": 0.1},
     "verdict": {},
 }
-_SURNAME_FORM = re.compile(rf"^(?:[{HAN}]{{2,4}}|[{HAN}·]{{3,16}})$")
-_PLACE_FORM = re.compile(
+_SURNAME_FORM = lazy_regex(rf"^(?:[{HAN}]{{2,4}}|[{HAN}·]{{3,16}})$")
+_PLACE_FORM = lazy_regex(
     r"(?:[省市县区镇村岛湾港州国路街山河湖巷站]|附近|地区|北部|南部|东部|西部|境内)$"
 )
-_WORD = re.compile(rf"[^\W_{HAN}]+")
-_TWO_WORDS = re.compile(r"\w\s\w")
+_WORD = lazy_regex(rf"[^\W_{HAN}]+")
+_TWO_WORDS = lazy_regex(r"\w\s\w")
 _CUES = {
     "person": re.compile(
         r"\b(?:by|named|called|with|of|and|is|was|to|actors?|director|singer|king|president|son"
@@ -329,11 +330,11 @@ _CUES = {
     ),
     "nationality": re.compile(r"\b(?:an?|the)\s+$"),
 }
-_BIRTH = re.compile(r"\b(?:born|birth|birthday|birthplace|née|native)\b|出生|生于|诞生", re.I)
-_DEATH = re.compile(
+_BIRTH = lazy_regex(r"\b(?:born|birth|birthday|birthplace|née|native)\b|出生|生于|诞生", re.I)
+_DEATH = lazy_regex(
     r"\b(?:die[ds]?|death|dead|killed|buried|d\.)(?!\w)|去世|逝世|死于|死亡|病逝|卒", re.I
 )
-_DASH = re.compile(r"\d\)?,?\s?[–—-]+\s?[^)]{0,40}$")
+_DASH = lazy_regex(r"\d\)?,?\s?[–—-]+\s?[^)]{0,40}$")
 
 
 _OF_BIRTH = ("born", "birth", "birthplac", "birthday", "出生", "生于")
@@ -544,7 +545,7 @@ class _Sight:
 
 
 _MARKS = "，。；：！？、（）()「」“”《》 ,;:"
-_CUE_END = re.compile(
+_CUE_END = lazy_regex(
     r"(?:位于|名为|又名|本名|原名|又称|称为|叫做|担任|司职|现为|从事|包括|包含|来自|是|为|由|即"
     r"|指)$"
 )

@@ -9,43 +9,44 @@ from __future__ import annotations
 import re
 
 from graph.text.cjk import HAN, simplified
+from graph.text.patterns import lazy_regex
 
 from ...storage.graph_api import given_name
 from .question_type import QuestionType
 
-_NOT_SHORT = re.compile(
+_NOT_SHORT = lazy_regex(
     r"哪些|哪[两几二三四五]|有什么|有何|什么样|怎样|怎么|如何|为什么|为何|"
     r"(?:作用|特点|特征|意义|用途|影响|原因|目的|措施|贡献|习性|内容|功能|才能|著作|威胁)(?:是|有)?"
 )
-_CLAUSE = re.compile(r"[了没被而但并且却也将把曾则使让已]|因为|由于|以及其|是")
-_DATE = re.compile(
+_CLAUSE = lazy_regex(r"[了没被而但并且却也将把曾则使让已]|因为|由于|以及其|是")
+_DATE = lazy_regex(
     r"[\d一二三四五六七八九十元初正][^，]{0,3}[年月日号时点]|世纪|年代|时期|时代|期间|[春夏秋冬]|[朝代晨晚夜]"
 )
-_NUMBER = re.compile(
+_NUMBER = lazy_regex(
     r"^(?:约|大约|近|超过|共|第)?(?:百分之)?[\d.,一二两三四五六七八九十百千万亿零〇余多半数几]+"
 )
-_MEASURED = re.compile(
+_MEASURED = lazy_regex(
     r"(?:多少|几)(?P<unit>[个位名人次岁年月天日米元吨座艘项所部条种家艘层届票席集首辆号本章回场匹头代])"
 )
-_PERSON = re.compile(rf"[{HAN}]{{2,5}}|[{HAN}]+(?:·[{HAN}]+)+|[A-Z][\w'’.-]*(?:\s[\w'’.-]+){{0,4}}")
-_LEFT = re.compile(
+_PERSON = lazy_regex(rf"[{HAN}]{{2,5}}|[{HAN}]+(?:·[{HAN}]+)+|[A-Z][\w'’.-]*(?:\s[\w'’.-]+){{0,4}}")
+_LEFT = lazy_regex(
     r"^(?:位于|坐落于|先后|分别|主要|用作|兴趣是|效力于|毕业于|出生于|来自|分布于|隶属于?|受|由|于|在|被|"
     r"就读于|担任|曾任|任|名为|称为|叫做?|即|是|为|以|从|因|但因|但|一种|一名|一位|一座|一家|一个|一部|一款|一间)+"
 )
-_RIGHT = re.compile(
+_RIGHT = lazy_regex(
     r"(?:的一[个种名位座家部款间条]?[^，]{0,6}|一带|等地|等人|等|的|之一|[两三四五]种|[一二两三四五六七八九]类型)$"
 )
-_YEAR = re.compile(r"[^月日]{1,8}?年")
-_ASKS_YEAR = re.compile(r"哪一?年(?!代)|何年")
-_TO_THE_HOUR = re.compile(
+_YEAR = lazy_regex(r"[^月日]{1,8}?年")
+_ASKS_YEAR = lazy_regex(r"哪一?年(?!代)|何年")
+_TO_THE_HOUR = lazy_regex(
     r"[正一二三四五六七八九十冬腊闰]+月(?:初?[一二三四五六七八九十廿]+日?)?|(?:凌晨|上午|中午|下午|晚上?)?\d{1,2}[时点](?:\d{1,2}分)?"
 )
-_NAME_BEFORE = re.compile(
+_NAME_BEFORE = lazy_regex(
     rf"(?P<name>[{HAN}]{{2,4}}|[{HAN}]{{1,12}}(?:[·-][{HAN}]{{1,12}}){{1,6}})[（(]$"
 )
 """Chinese name before the bracket in which the Latin one stands."""
-_NO_PERSON = re.compile("[于之其此不有立]|离任")
-_VAGUE = re.compile(r"^[这该此其本那]|^[^\w《“「]|正式")
+_NO_PERSON = lazy_regex("[于之其此不有立]|离任")
+_VAGUE = lazy_regex(r"^[这该此其本那]|^[^\w《“「]|正式")
 LEAST_CONFIDENCE = 0.35
 """Confidence below which a name or noun phrase is not shown."""
 _LEAST = 2

@@ -14,41 +14,43 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from graph.text.patterns import lazy_regex
+
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...storage.tokenization import tokens
 from ...types import Passage
 from .question_type import WITHIN, Date, Event, countries_in, date_of, is_before
 
-_OR = re.compile(r"\bor\b|还是|或", re.IGNORECASE)
-_COMPARES = re.compile(
+_OR = lazy_regex(r"\bor\b|还是|或", re.IGNORECASE)
+_COMPARES = lazy_regex(
     r"\bboth\b|\bsame\b|\bor\b|\bshare\b|\b(?:older|younger|earlier|later|first)\b.*\band\b"
     r"|\bbetween\b|\bout of\b"
     r"|谁|哪[一个部位本座家]|相同|同一|都|还是",
     re.IGNORECASE,
 )
-_EARLIER = re.compile(
+_EARLIER = lazy_regex(
     r"\b(?:first|earlier|earliest|older|oldest|before|elder|eldest)\b|更早|较早|先|年长|更老|早于",
     re.I,
 )
-_LATER = re.compile(
+_LATER = lazy_regex(
     r"\b(?:later|latest|last|recent|recently|younger|youngest|newer|newest|after)\b|更晚|较晚"
     r"|年轻|更新|后出",
     re.I,
 )
-_BIRTH = re.compile(
+_BIRTH = lazy_regex(
     r"\b(?:born|birth|older|oldest|younger|youngest|elder|eldest)\b|出生|年长|年轻", re.I
 )
-_DEATH = re.compile(r"\b(?:died|die|death|dies)\b|去世|逝世", re.I)
-_LIVED = re.compile(r"\blived? longer\b|活得更[长久]|更长寿|寿命更长", re.I)
-_MADE = re.compile(
+_DEATH = lazy_regex(r"\b(?:died|die|death|dies)\b|去世|逝世", re.I)
+_LIVED = lazy_regex(r"\blived? longer\b|活得更[长久]|更长寿|寿命更长", re.I)
+_MADE = lazy_regex(
     r"\b(?:released|published|founded|formed|established|opened|built|started|created|launched"
     r"|came out|come out"
     r"|came first|aired|premiered|made|produced|incorporated)\b|上映|发行|出版|成立|创立|创办"
     r"|建立|建成",
     re.I,
 )
-_SAME_COUNTRY = re.compile(
+_SAME_COUNTRY = lazy_regex(
     r"\bsame (?:nationality|country|nation)\b|(?:同一个?国家|国籍相同|相同(?:的)?国籍|同一国籍)",
     re.I,
 )
@@ -83,7 +85,7 @@ _ROLES = {
     )
 }
 """Patterns of roles in questions and before names in texts."""
-_BRACKETS = re.compile(r"(?<!\s)\s*+[(（][^()（）]*[)）]\s*$")
+_BRACKETS = lazy_regex(r"(?<!\s)\s*+[(（][^()（）]*[)）]\s*$")
 
 Verdict = Literal["first side", "second side", "yes", "no"]
 
@@ -336,7 +338,7 @@ def _years(birth: Date, death: Date) -> float:
     return (death[0] - birth[0]) + (death[1] - birth[1]) / 12 + (death[2] - birth[2]) / 365
 
 
-_IS_BOTH = re.compile(
+_IS_BOTH = lazy_regex(
     r"^\W*(?:are|were|is|was|do|did|does|have|has)\b.*\bboth\b|都(?:是|有|在)?.*吗", re.I | re.S
 )
 
@@ -376,7 +378,7 @@ def _by_words(
     return None
 
 
-_SAME = re.compile(r"\bsame\b|\bcommon\b|相同|同一|一样", re.I)
+_SAME = lazy_regex(r"\bsame\b|\bcommon\b|相同|同一|一样", re.I)
 
 
 def _without(question: str, sides: tuple[ComparisonSide, ComparisonSide]) -> str:

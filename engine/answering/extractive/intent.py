@@ -9,6 +9,7 @@ import re
 from typing import Literal
 
 from graph.text.cjk import HAN, simplified
+from graph.text.patterns import lazy_regex
 
 from ...prompts import language_of
 from ...storage.graph_api import given_name
@@ -43,7 +44,11 @@ _CHINESE: tuple[tuple[Intent, str], ...] = (
         "list",
         r"列出|[有是]哪些|哪[几两二三四五六七八九十][种个类位名]|(?:支持|包括|包含|提供|分为)了?哪些",
     ),
-    ("explanation", r"怎么来|由来|来自|来源|出自|吗[？?。]*$|是否|有[什何]么?用|作用|用途"),
+    (
+        "explanation",
+        r"怎么来|由来|来自|来源|出自|吗[？?。]*$|是否|有[什何]么?用|作用|用途|用来(?:做|干)什么|做什么用"
+        r"|(?:怎么|如何)(?:死|得到|回事|发生)|(?:结局|结果|下场|情况|经过)(?:是)?(?:如何|怎样|怎么样)",
+    ),
     ("steps", r"如何|怎样|怎么(?!会)"),
     ("definition", r"什么是|^[^的]+是什么[？?。]*$|指什么|什么意思|何谓|定义"),
     (
@@ -58,8 +63,8 @@ _TABLES = {
     ),
     "zh": tuple((intent, re.compile(text)) for intent, text in _CHINESE),
 }
-_WHAT_IS = re.compile(r"^\W*what(?:['’]s|\s+(?:is|are|was|were))\s+(.+?)\W*$", re.I)
-_ATTRIBUTE = re.compile(
+_WHAT_IS = lazy_regex(r"^\W*what(?:['’]s|\s+(?:is|are|was|were))\s+(.+?)\W*$", re.I)
+_ATTRIBUTE = lazy_regex(
     r"\b(?:that|who|whom|whose|which|where|when|name of|date|birthplace)\b|\bnames?$"
     r"|\b(?:of|for|to|in|by|as|from|with|at|on)$",
     re.I,
@@ -83,7 +88,7 @@ def question_intent(question: str) -> Intent | None:
     return found
 
 
-_FRAME = re.compile(
+_FRAME = lazy_regex(
     r"\b(?:commands?(?:\s+lines?)?|compare|contrast|differences?|between|list|enumerate|show|me|tell)\b|什么是|是什么(?:意思)?|指什么|何谓|命令|有(?:什么|哪些)|区别|比较|列出",
     re.I,
 )
@@ -107,19 +112,19 @@ def definition_subject(question: str) -> str:
 _NAME_START = r"(?:^|[.!?:]\s+|\n)\W*(?:an?\s+|the\s+)?(?:[\w'’/-]+\s+){0,2}?"
 _SAYS = r"\W*(?:\([^()]*\)\W*)?(?:is|are|was|were|means?|stands? for|refers? to|consists? of)\b"
 _SAYS_CHINESE = r"(?:（[^）]*）|[^，。；！？是指]){0,12}?(?<!不)(?:是|指|即)"
-_CAUSE = re.compile(
+_CAUSE = lazy_regex(
     r"\b(?:because|since|due to|owing to|therefore|thus|hence|as a result|reasons?|caused?|so that"
     r"|in order to|led to|this way|to (?:avoid|ensure|prevent|allow)|otherwise|consequently)\b"
     r"|因为|由于|因此|所以|导致|为了|原因|以便|以免|之所以",
     re.I,
 )
-_STEPS = re.compile(
+_STEPS = lazy_regex(
     r"^\s*(?:\d+[.)]|[-*])\s|```|\b(?:you (?:can|should|need|must|may|have to)|use|run|type|first"
     r"|then|next|simply|execute|install|add|edit|set)\b|(?:可以?|请|需要)(?:使用|用|通过)|运行|首先|然后|执行|命令",
     re.I | re.M,
 )
-_LIST = re.compile(r"^\s*(?:(?:\d+[.)]|[-*•])\s|\|)|(?:[^\W\d_]{2,8}、){3}", re.M)
-_CODE = re.compile(r"```|`[^`]+`|^\s*[#$] \w", re.M)
+_LIST = lazy_regex(r"^\s*(?:(?:\d+[.)]|[-*•])\s|\|)|(?:[^\W\d_]{2,8}、){3}", re.M)
+_CODE = lazy_regex(r"```|`[^`]+`|^\s*[#$] \w", re.M)
 _SIGNS: dict[Intent, re.Pattern[str]] = {
     "cause": _CAUSE,
     "steps": _STEPS,
@@ -148,7 +153,7 @@ def is_defined_by(heading: str, intent: Intent, question: str) -> bool:
     return bool(subject) and title in (subject, f"{subject}s")
 
 
-_NUMBER = re.compile(r"^\W*(?:\d+[.\d]*|第.{1,4}[章节回])\s*")
+_NUMBER = lazy_regex(r"^\W*(?:\d+[.\d]*|第.{1,4}[章节回])\s*")
 
 
 def asked_person(question: str) -> str:
@@ -220,7 +225,7 @@ def _introduces_in_chinese(text: str, person: str) -> bool:
     name = re.escape(person)
     forms = [
         rf"{name}[，,]?(?:者[，,]|表?字|道?号|(?!是)[{HAN}]{{2,6}}人[也氏士])|号[为曰]?{name}",
-        rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:[也，。]|之)|人{name}[，,]?[表]?字",
+        rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:也|之[子弟兄侄孙后婿])|人{name}[，,]?[表]?字",
     ]
     if family:
         forms.append(rf"[复覆]?姓{family}[，,]?(?:单?名|讳){given}")
@@ -243,7 +248,7 @@ def _asked_out(text: str) -> str:
     return re.sub(rf"{asks}|[？?。\s]", "", text) if re.search(f"[{HAN}]", text) else text.strip()
 
 
-_MEAN = re.compile(
+_MEAN = lazy_regex(
     r"\bdo(?:es)?\s+(.+?)\s+(?:mean|stand for|refer to)\b|\bwho (?:is|was) (.+?)\W*$", re.I
 )
 
@@ -253,12 +258,12 @@ def _mean_subject(question: str) -> str:
     return (found.group(1) or found.group(2)) if found else ""
 
 
-_SIDES = re.compile(
+_SIDES = lazy_regex(
     r"\b(?:between|compare|contrast)\s+(?P<many>.+?)\W*$|^(?P<versus>.+?\b(?:versus|vs\.?)\s.+?)\W*$"
     r"|\bdo(?:es)?\s+(?P<differ>.+?)\s+differ\W*$",
     re.I,
 )
-_AND = re.compile(r"\s*,\s*(?:and\s+)?|\s+(?:and|with|to|versus|vs\.?|from)\s+", re.I)
+_AND = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+(?:and|with|to|versus|vs\.?|from)\s+", re.I)
 
 
 def compared_sides(question: str) -> tuple[str, ...]:
@@ -274,12 +279,12 @@ def compared_sides(question: str) -> tuple[str, ...]:
     return tuple(sides) if 2 <= len(sides) <= 4 else ()
 
 
-_SIDES_CHINESE = re.compile(
+_SIDES_CHINESE = lazy_regex(
     r"(?:比较|对比)(?:一下)?(?P<many>[^，。？?的]+?)(?:的|[，。？?]|$)"
     r"|^(?P<differ>[^，。？?]+?)(?:之间|两者|三者)?的?(?:有|是|存在)?(?:什么|哪些|何)?的?(?:主要)?"
     r"(?:区别|不同|差异|差别|异同)"
 )
-_AND_CHINESE = re.compile(r"\s*[、，]\s*|\s*[和与跟及同]\s*|\s+(?:vs\.?|and)\s+", re.I)
+_AND_CHINESE = lazy_regex(r"\s*[、，]\s*|\s*[和与跟及同]\s*|\s+(?:vs\.?|and)\s+", re.I)
 
 
 def _compared_in_chinese(question: str) -> tuple[str, ...]:

@@ -1,74 +1,75 @@
 """A reader for what the English cross-encoder does not read: likeness of question and text.
 
-The multilingual encoder was trained to lay a question beside the text that answers it. Their cosine
-stands in the place of a cross-encoder's logit, on about the same scale. The nearest sentence says
-more than a whole text, and a heading is often the question itself: the first line is read, too.
+The question encoder was trained to lay a question beside the text that answers it. Their cosine
+stands in the place of a cross-encoder's logit, on about the same scale. A text is read by its
+heading, which is often the question itself, and by the sentences nearest to the question.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from llama_index.core.embeddings import BaseEmbedding
-from numpy.typing import NDArray
 
-from ...embeddings.multilingual import MultilingualEmbedding
-from ...embeddings.wrappers import unwrap_embedding
+from ...embeddings.question_encoder import QuestionEncoder
 from ...storage.graph_api import sentence_spans
 
-LOGITS = 22.0
-"""Logits of a cosine of 1."""
-HEADING = 0.43
-"""Share of the first line in what a text weighs; the rest is that of its nearest sentence."""
-READ_SENTENCES = 4
-"""Sentences of a text that are read, those with the most of the question's characters in pairs."""
-READ_CHARACTERS = 120
-"""Characters read of a sentence: the time grows with them."""
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LOGITS, UNLIKE = 80.0, 0.8
+"""Logits of a cosine of 1 above one of 0, and the cosine of texts that have nothing in common."""
+READ_CHARACTERS = 110
+"""Characters read of a text: the time grows with them."""
 
 
 class LikenessReader:
-    """Reader that weighs texts by the cosines of their sentences' vectors and the question's."""
+    """Reader that weighs texts by the cosines of their vectors and the question's."""
 
-    def __init__(self, model: BaseEmbedding) -> None:
-        self._model = model
+    def __init__(self, encoder: QuestionEncoder) -> None:
+        self._encoder = encoder
+        self._latest: tuple[str, dict[str, float]] = ("", {})
 
     def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return a logit for each text, in input order.
+        """Return a logit for each text, in input order; a text is read once for a question.
 
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.
         """
-        asked = np.asarray(self._model.get_query_embedding(question), dtype=np.float64)
-        parts = [text.partition("\n") for text in texts]
-        heads = [head.rpartition(": ")[2] for head, _, _ in parts]
-        said = [_nearest_sentences(question, body or head) for head, _, body in parts]
-        read = list(dict.fromkeys((*heads, *(each for some in said for each in some))))
-        vectors = self._model.get_text_embedding_batch(read)
-        near = dict(zip(read, np.asarray(vectors, dtype=np.float64) @ asked, strict=True))
-        return np.array(
-            [
-                LOGITS * (HEADING * near[head] + (1 - HEADING) * max(near[one] for one in some))
-                for head, some in zip(heads, said, strict=True)
-            ]
-        )
+        read = [_nearest_part(question, text) for text in texts]
+        asked, known = self._latest
+        near = known if asked == question else {}
+        new = [part for part in dict.fromkeys(read) if part not in near]
+        if new:
+            by = self._encoder.questions([question])[0].astype(np.float64)
+            cosines = self._encoder.texts(new).astype(np.float64) @ by
+            near = {**near, **dict(zip(new, cosines.tolist(), strict=True))}
+            self._latest = (question, near)
+        return np.array([LOGITS * (near[part] - UNLIKE) for part in read])
 
 
-def _nearest_sentences(question: str, text: str) -> list[str]:
-    """Return the sentences that share most pairs of characters with a question."""
-    asked = _pairs(question)
-    found = [text[start:stop].strip()[:READ_CHARACTERS] for start, stop in sentence_spans(text)]
-    found = [each for each in dict.fromkeys(found) if each] or [text[:READ_CHARACTERS]]
-    return sorted(found, key=lambda each: -len(asked & _pairs(each)))[:READ_SENTENCES]
+def _nearest_part(question: str, text: str) -> str:
+    """Return a text's heading and, in order, the sentences that share most with a question."""
+    head, _, body = text.partition("\n")
+    asked = character_pairs(question)
+    found = [body[start:stop].strip() for start, stop in sentence_spans(body)]
+    best = sorted(range(len(found)), key=lambda row: -len(asked & character_pairs(found[row])))
+    chosen: list[int] = []
+    for row in best:
+        if sum(len(found[each]) for each in chosen) >= READ_CHARACTERS // 2:
+            break
+        chosen.append(row)
+    said = " ".join(found[row][:READ_CHARACTERS] for row in sorted(chosen))
+    return f"{head.rpartition(': ')[2]}\n{said}".strip()
 
 
-def _pairs(text: str) -> set[str]:
+def character_pairs(text: str) -> set[str]:
+    """Return the pairs of neighbouring characters of a text."""
     plain = text.casefold()
     return {plain[place : place + 2] for place in range(len(plain) - 1)}
 
 
-def likeness_reader(kind: str, models: Sequence[BaseEmbedding]) -> LikenessReader | None:
-    """Return a reader by the multilingual model among `models`; None for `none`, or without it."""
-    found = (m for m in models if isinstance(unwrap_embedding(m), MultilingualEmbedding))
-    model = None if kind == "none" else next(found, None)
-    return LikenessReader(model) if model else None
+def likeness_reader(encoder: QuestionEncoder | None) -> LikenessReader | None:
+    """Return a reader by the question encoder; None without one."""
+    return LikenessReader(encoder) if encoder else None

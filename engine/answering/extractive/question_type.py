@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Literal
 
 from graph.text.cjk import HAN, count_han, simplified
+from graph.text.patterns import lazy_regex
 
 from ...prompts import Language, language_of
 from ...storage.tokenization import tokens
@@ -99,25 +100,25 @@ _TABLES: dict[Language, tuple[tuple[Kind, re.Pattern[str]], ...]] = {
     "en": tuple((kind, re.compile(text, re.IGNORECASE)) for kind, text in _ENGLISH),
     "zh": tuple((kind, re.compile(text)) for kind, text in _CHINESE),
 }
-_HEAD = re.compile(
+_HEAD = lazy_regex(
     r"\b(?:what|which)\s+((?:(?!(?:is|was|are|were|did|does|do|has|had|have|of|in|on|at|that|who"
     r"|which"
     r"|to|by|for|from|with|will|would|can|came|comes?)\b)[\w'’-]+\s*){1,4})",
     re.IGNORECASE,
 )
-_OF_HEAD = re.compile(
+_OF_HEAD = lazy_regex(
     r"\bwhat(?:'s|’s| is| was| are"
     r"| were)\s+the\s+(?:name of the\s+)?((?:[\w-]+\s+){0,2}[\w-]+)\s+(?:of|in|for|that|which|to"
     r"|where|at)\b",
     re.IGNORECASE,
 )
-_HEAD_CHINESE = re.compile(f"[{HAN}]{{1,2}}")
-_TWOFOLD = re.compile(
+_HEAD_CHINESE = lazy_regex(f"[{HAN}]{{1,2}}")
+_TWOFOLD = lazy_regex(
     r"\b(?:who|what|which|when|where|why|how)\b.*\band (?:by |for |in |to )?"
     r"(?:who|whom|what|which|when|where|why|how)\b",
     re.IGNORECASE | re.DOTALL,
 )
-WH_CHINESE = re.compile(
+WH_CHINESE = lazy_regex(
     r"为什么|什么(?:时候|时间|地方|样|人)?|怎么样?|怎样|如何|哪(?:一|几|两|二|三"
     r"|些)?[些个里儿位家种年天座条部所项场届次名支款首类]?"
     r"|多少|多[大久长高深远重宽]|几[个年位种次岁米层届分月号]?|何(?:时|地|处|种|人)?|谁|百分之几"
@@ -283,7 +284,7 @@ _KINDS = (
     ),
 )
 
-_ASKING = re.compile(
+_ASKING = lazy_regex(
     r"\b(?:who|whom|whose|what|which|when|where|why|how|many|much|did|does|do|is|are|was|were|has|have"
     r"|had|list|tell|please|name|give|describe|explain)\b|谁|什么时候|什么|哪一?[个位年家座所条天种项部]|哪些|哪里|哪儿|哪|何时"
     r"|何地|何处|何人|为什么|为何|多少|多[大长高深远重久]|几|吗|呢|是否|怎么样?|怎样|如何|请问?|有没有",
@@ -304,9 +305,16 @@ def has_answer_type(text: str, kinds: tuple[str, ...]) -> float:
     return shown / len(kinds)
 
 
+_PARTICLES = re.compile("[的吗呢]|是(?!否)|了(?!解)|被(?!子)")
+_ALONE = re.compile(rf"(?<![{HAN}])[{HAN}](?![{HAN}])")
+"""A character that makes no pair, and so is no word of any text."""
+
+
 def strip_question_words(question: str) -> str:
-    """Return the question without its question words."""
-    return " ".join(_ASKING.sub(" ", simplified(question)).split())
+    """Return the question without its question words, and Chinese without particles."""
+    text = _PARTICLES.sub(" ", _ASKING.sub(" ", simplified(question)))
+    plain = " ".join(_ALONE.sub(" ", text).split())
+    return plain or " ".join(text.split())
 
 
 Date = tuple[int, int, int]
@@ -317,7 +325,7 @@ _MONTHS = (
     *("july", "august", "september", "october", "november", "december"),
 )
 _DATE_MONTH = "|".join(f"{name}|{name[:3]}\\.?" for name in _MONTHS) + r"|sept\.?"
-_DATE = re.compile(
+_DATE = lazy_regex(
     rf"(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?\s(?P<m1>{_DATE_MONTH}),?\s(?P<y1>\d{{3,4}})(?!\d)"
     rf"|(?P<m2>{_DATE_MONTH})\s(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?,?\s(?P<y2>\d{{3,4}})(?!\d)"
     rf"|(?P<m3>{_DATE_MONTH}),?\s(?P<y3>\d{{3,4}})(?!\d)"
@@ -325,12 +333,12 @@ _DATE = re.compile(
     r"|(?<![\d,.])(?P<y5>1\d{3}|20\d\d)(?![\d,])|(?<![\d,.])(?P<y6>[5-9]\d\d)(?=\s?[)–-]|,)",
     re.IGNORECASE,
 )
-_OPENING = re.compile(r"[(（]")
-_CLOSING = re.compile(r"[)）]")
-_SPAN = re.compile(r"[–—－~-]|\bto\b|至")
-_BORN = re.compile(r"\b(?:born|b\.)(?!\w)|出生|生于|诞生", re.IGNORECASE)
-_DIED = re.compile(r"\b(?:died|d\.|dies|death|killed)(?!\w)|去世|逝世|病逝|卒于", re.IGNORECASE)
-_MADE = re.compile(
+_OPENING = lazy_regex(r"[(（]")
+_CLOSING = lazy_regex(r"[)）]")
+_SPAN = lazy_regex(r"[–—－~-]|\bto\b|至")
+_BORN = lazy_regex(r"\b(?:born|b\.)(?!\w)|出生|生于|诞生", re.IGNORECASE)
+_DIED = lazy_regex(r"\b(?:died|d\.|dies|death|killed)(?!\w)|去世|逝世|病逝|卒于", re.IGNORECASE)
+_MADE = lazy_regex(
     r"\b(?:released?|premier(?:e|ed)|published|founded|formed|established|opened|built|started"
     r"|began|created"
     r"|launched|incorporated|debuted|first (?:issued?|aired)|since|came out)\b|发行|上映|出版"
@@ -356,7 +364,7 @@ def _month(name: str) -> int:
     return next(n for n, full in enumerate(_MONTHS, start=1) if full.startswith(name[:3]))
 
 
-_SAYING = re.compile(r"\b[a-z]{3,}\b")
+_SAYING = lazy_regex(r"\b[a-z]{3,}\b")
 _DATELINE = 100
 
 
@@ -450,7 +458,7 @@ COUNTRY_OF = _by_word()
 """Country or demonym → country."""
 _latin = sorted((w for w in COUNTRY_OF if w.isascii()), key=lambda w: (-len(w), w))
 _han = sorted((w for w in COUNTRY_OF if not w.isascii()), key=lambda w: (-len(w), w))
-_ANY = re.compile(rf"(?<![\w.])(?:{'|'.join(map(re.escape, _latin))})(?!\w)|(?:{'|'.join(_han)})")
+_ANY = lazy_regex(rf"(?<![\w.])(?:{'|'.join(map(re.escape, _latin))})(?!\w)|(?:{'|'.join(_han)})")
 
 
 def countries_in(text: str) -> list[tuple[int, int, str]]:

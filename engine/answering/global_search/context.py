@@ -23,7 +23,7 @@ from ...embeddings.tokenizer import TokenCount
 from ...errors import ModelError, ModelInputTooLong, ModelUnavailable
 from ...llm.client import LLMClient
 from ...providers.llm_clients import Models
-from ...retrieval.retriever import LocalRetriever
+from ...retrieval.retriever import HybridRetriever
 from ...storage.files import load_snapshot
 from ...storage.graph_api import (
     Chunk,
@@ -389,7 +389,7 @@ class GlobalContext:
     within: DocumentFilter | None
     plan: EffortPreset
     settings: AnswerSettings
-    retriever: LocalRetriever
+    retriever: HybridRetriever
     models: Models
     checks: CitationVerifier
     count: TokenCount

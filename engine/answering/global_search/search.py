@@ -22,7 +22,7 @@ from ...observability import synthesis_span
 from ...prompts import language_of
 from ...providers.llm_clients import Models
 from ...retrieval.passages import Tracer
-from ...retrieval.retriever import LocalRetriever
+from ...retrieval.retriever import HybridRetriever
 from ...storage.graph_api import (
     Chunk,
     Evidence,
@@ -211,7 +211,7 @@ class GlobalAnswerer:
         library: Library,
         settings: AnswerSettings,
         *,
-        retriever: LocalRetriever,
+        retriever: HybridRetriever,
         views: GraphViewCache,
         models: Models,
         checks: CitationVerifier,

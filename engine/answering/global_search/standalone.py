@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from graph.text.cjk import HAN_CHARACTER, count_han, is_chinese
+from graph.text.patterns import lazy_regex
 
 from ...plain_text import strip_markdown
 from ...storage.graph_api import sentence_spans
@@ -13,9 +14,9 @@ from ...storage.graph_api import sentence_spans
 MIN_WORDS, MAX_WORDS = 8, 40
 """Length of a sentence in words; two Chinese characters count as one."""
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\d.,:]*")
-_SPEAKER = re.compile(r"[*_]{0,3}(?:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,4}):[*_]{0,3} +")
-_VERB = re.compile(
+_WORD = lazy_regex(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\d.,:]*")
+_SPEAKER = lazy_regex(r"[*_]{0,3}(?:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,4}):[*_]{0,3} +")
+_VERB = lazy_regex(
     r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may|might"
     r"|must|ate|bled|blew|bore|bound|bred|broke|burnt|caught|cost|cut|drank|drove|dug|fed|fled|flew|fought"
     r"|hid|hit|hung|hurt|let|lit|meant|rang|rode|sank|shook|shot|shut|slept|sought|spoke|split|spread|stole"
@@ -28,10 +29,10 @@ _VERB = re.compile(
     r"|sends?|serves?|shows?|stands?|starts?|stays?|supports?|takes?|tells?|tries|uses?|wants?|works?"
     r"|writes?|[a-z]{2,}ed)\b"
 )
-_FILLER = re.compile(r"\b(?:u[hm]+|mm+|m?hmm|yeah|gonna|dunno|wanna)\b", re.IGNORECASE)
-_CAPITALS = re.compile(r"^(?:\W*[A-Z]{3,}\b.{0,4}){2}|\b[A-Z]{3,} [A-Z]{2,} [A-Z]{3,}\b")
-_ENDS = re.compile(r"[.。][”’\"')）」』]?$")
-_TORN = re.compile(
+_FILLER = lazy_regex(r"\b(?:u[hm]+|mm+|m?hmm|yeah|gonna|dunno|wanna)\b", re.IGNORECASE)
+_CAPITALS = lazy_regex(r"^(?:\W*[A-Z]{3,}\b.{0,4}){2}|\b[A-Z]{3,} [A-Z]{2,} [A-Z]{3,}\b")
+_ENDS = lazy_regex(r"[.。][”’\"')）」』]?$")
+_TORN = lazy_regex(
     r"https?:|www\.|\S@\S|\||\{\w+\}|```|[<>=$\\]|\.{3}|…|[:：;]$|^\W*[-*+•>#]|^\(?\d{1,3}[.)、]\s|\[\w"
     r"|\b(?:doi|ISBN|ISSN|pp\.|vol\.|et al|as follows|following|above|below|see|click|chapter"
     r"|section|appendix|table|figure)\b|\s[,.]\s|如下|上述|以下|下面|上面|参见|参阅|请见|详见|第[\d一二三四五六七八九十]+[章节]",
@@ -41,26 +42,26 @@ _BACK = (
     r"(?:he|she|it|they|we|i|you|his|her|its|their|our|my|your|this|that|these|those|such|him|them|there"
     r"|another|others|both|either|neither|same|here|the (?:other|former|latter|second|third|same))"
 )
-_LEANS = re.compile(
+_LEANS = lazy_regex(
     rf"(?:{_BACK}|and|but|or|so|then|however|therefore|thus|also|moreover|furthermore|instead|hence"
     r"|otherwise|nevertheless|besides|still|yet|nor|because|which|who|where|what|why|how|meanwhile"
     r"|again|in (?:addition|contrast|particular|fact|short)|for (?:example|instance)|likewise"
     r"|similarly|finally|yes|no|well|oh|um|uh|okay|ok|note|if so)\b",
     re.IGNORECASE,
 )
-_EARLY = re.compile(rf"\b{_BACK}\b", re.IGNORECASE)
-_NAMED = re.compile(r"(?<=[\w,] )[A-Z][\w-]+")
-_HAN_LEANS = re.compile(
+_EARLY = lazy_regex(rf"\b{_BACK}\b", re.IGNORECASE)
+_NAMED = lazy_regex(r"(?<=[\w,] )[A-Z][\w-]+")
+_HAN_LEANS = lazy_regex(
     r"[^\w]*(?:本[节章文]|[他她它这那其此该但并而也又还就却且]|因此|所以|于是|然而|不过|另外|此外|同时|如果|如今|后来|当时|当然|我|你|您"
     r"|由于此|例如|比如|首先|其次|最后|总之|两者|双方|前者|后者|答|问)"
 )
-_FIRST_PERSON = re.compile(r"\b(?:I|we|you|my|our|your|me|us)\b|['’](?:ll|ve|re|m)\b|[我你您]")
+_FIRST_PERSON = lazy_regex(r"\b(?:I|we|you|my|our|your|me|us)\b|['’](?:ll|ve|re|m)\b|[我你您]")
 _EARLY_WORDS = 5
-_SINGLE = re.compile(r"(?<!\w)['‘]|['’](?!\w)")
-_SEPARATORS = re.compile(r"[,;、，；·|]")
+_SINGLE = lazy_regex(r"(?<!\w)['‘]|['’](?!\w)")
+_SEPARATORS = lazy_regex(r"[,;、，；·|]")
 _MAX_SEPARATORS = 8
-_LABELS = re.compile(r"(?:^|\s)[A-Z][a-z]+: |：\s?")
-_RULES = re.compile(r"-{4,}|={4,}|\|.*\|")
+_LABELS = lazy_regex(r"(?:^|\s)[A-Z][a-z]+: |：\s?")
+_RULES = lazy_regex(r"-{4,}|={4,}|\|.*\|")
 _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"), ("（", "）"), ("《", "》"), ("「", "」"))
 
 

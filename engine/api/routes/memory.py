@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from ...memory.records import Fact, MemoryOverview, SessionSummary
+from ...memory.records import Conversation, Fact, MemoryOverview, SessionSummary
 from ...types import Passage
 from ..auth import memory_user
 from ..jobs import Caller, ServiceHere
@@ -26,10 +26,11 @@ _Name = Annotated[str, Field(max_length=64)]
 
 
 class MemoryListing(BaseModel):
-    """Sessions, the latest summaries, and facts of a user."""
+    """Sessions and their names (newest first), the latest summaries, and facts of a user."""
 
     user: str
     sessions: list[str]
+    conversations: list[Conversation]
     summaries: list[SessionSummary]
     facts: list[Fact]
 
@@ -40,6 +41,7 @@ class MemorySearch(Wanted):
     question: str = Field(min_length=1, max_length=4_000)
     top_k: int | None = Field(None, ge=1, le=50)
     topic: str = Field("", max_length=64)
+    at: str | None = Field(None, max_length=40, description="When it is asked, ISO 8601; now.")
 
 
 class MemoryMessage(Wanted):
@@ -57,6 +59,12 @@ class MemoryMessages(Wanted):
     at: str | None = Field(None, max_length=40, description="When, ISO 8601; now by default.")
 
 
+class SessionName(Wanted):
+    """Name of a session."""
+
+    name: str = Field(min_length=1, max_length=400)
+
+
 class Stored(BaseModel):
     """Number of messages that were stored."""
 
@@ -72,6 +80,7 @@ async def list_memory(service: ServiceHere, caller: Caller, user: User = None) -
         return MemoryListing(
             user=owner,
             sessions=memory.sessions(owner),
+            conversations=memory.conversations(owner),
             summaries=memory.summaries(owner),
             facts=memory.facts(owner),
         )
@@ -104,6 +113,7 @@ async def search_memory(
             wanted.question,
             top_k=wanted.top_k,
             topic=wanted.topic,
+            at=wanted.at,
         )
     )
     return Passages(items=found)
@@ -129,6 +139,17 @@ async def close_session(
     """Compress a session of the caller into a document, a summary and facts."""
     owner = memory_user(caller, user)
     await service.asking.run(partial(service.engine.memory.close_session, owner, session))
+
+
+@router.put("/sessions/{session}", summary="Name a session", status_code=204)
+async def name_session(
+    service: ServiceHere, caller: Caller, session: str, wanted: SessionName, user: User = None
+) -> None:
+    """Give a session of the caller a name."""
+    owner = memory_user(caller, user)
+    await service.asking.run(
+        partial(service.engine.memory.name_session, owner, session, wanted.name)
+    )
 
 
 @router.delete("", summary="Forget", status_code=204)

@@ -96,13 +96,17 @@ def _asked(sentence: str, people: Collection[str]) -> Iterator[SentenceQuestion]
     yield from _people(clause, people)
 
 
+_REPORTING = ("发现", "认为", "表示", "指出", "显示", "宣布", "称", "说", "规定", "决定")
+_BARE = re.compile(r"^.{0,4}(?:球队|影片|电影|公司|学校|节目|该)")
+
+
 def stands_alone(clause: str) -> bool:
     """Check whether a clause names something, has a verb and refers to nothing before it."""
     return (
         any(tag.startswith("v") for _, tag in rjieba.tag(clause))
         and not _CONTEXTUAL.search(clause)
         and _balanced(clause)
-        and not clause.endswith(("后", "时", "前", "中", "的", "起", "期间"))
+        and not clause.endswith(("后", "时", "前", "中", "的", "起", "期间", *_REPORTING))
     )
 
 
@@ -115,7 +119,9 @@ def is_named(text: str) -> bool:
 
 _STATES = re.compile(r"[是为已]|还$")
 _OF_FIRMS = re.compile(r"成立|位于|用于|上市|开业|通车|启用")
-_OPENS_NOTHING = re.compile(r"^(?:目前|最近|至|最早|另|常见|最直接|第|其|含有)|[都即能将称均意]$")
+_OPENS_NOTHING = re.compile(
+    r"^(?:较|更|最好|目前|最近|至|最早|另|常见|最直接|第|其|含有)|[都即能将称均意]$"
+)
 _NO_VALUE = re.compile(r"^(?:由|于|来自|位于|使用|从|提供|在|以|与|对|不)")
 
 
@@ -203,7 +209,9 @@ def _definitions(clause: str) -> Iterator[SentenceQuestion]:
 def _people(clause: str, people: Collection[str]) -> Iterator[SentenceQuestion]:
     name = max((one for one in people if clause.startswith(one)), key=len, default="")
     rest = clause[len(name) :]
-    if not name or len(rest) < 6 or rest[0] in "是的与和、为有等·":
+    if not name or not _is_name(name) or _BARE.search(rest):
+        return
+    if len(rest) < 6 or rest[0] in "是的与和、为有等·":
         return
     tags = rjieba.tag(rest)
     if tags[0][1][0] in "vpd" and is_named(rest) and not _OF_FIRMS.search(rest):

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+import rjieba
 
 from graph.text.cjk import has_han
 
 from ...prompts import Language
 from ...storage.tokenization import tokens
 from ..datasets import GoldSpan
-from ..gold import UNANSWERABLE, GoldQuestion, gold_question
+from ..gold import TWO_FACTS, UNANSWERABLE, GoldQuestion, gold_question
 from .english import Fact
 
 MAX_WORDS = 12
@@ -27,7 +29,7 @@ bear die found establish open publish release launch commission complete build s
 join retire appoint elect marry graduate form create
 """
 COMMON_EVENTS = frozenset(_COMMON_EVENTS.split())
-_YEAR = re.compile(r"\b(1\d{3}|20\d{2})\b")
+_YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d{2})(?!\d)")
 _FEWEST_WORDS = 5
 
 
@@ -49,32 +51,82 @@ class Designation:
     language: Language
 
 
-def comparisons(facts: Sequence[PlacedFact]) -> Iterator[GoldQuestion]:
-    """Yield questions which of two events came first, each fact used once."""
-    by_event: dict[tuple[str, bool, str], list[PlacedFact]] = defaultdict(list)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that a name did or met in one year, and the sentence that says so."""
+
+    verb: str
+    is_person: bool
+    name: str
+    year: int
+    span: GoldSpan
+    language: Language = "en"
+
+
+def events(facts: Sequence[PlacedFact], births: Sequence[GoldQuestion]) -> Iterator[Event]:
+    """Yield the dated events of facts that many names have, and births."""
     for one in facts:
-        fact = one.fact
-        if fact.date and fact.lemma in COMMON_EVENTS and " " in fact.subject:
+        fact, year = one.fact, _YEAR.search(one.fact.date)
+        if year and fact.lemma in COMMON_EVENTS and " " in fact.subject:
             words = fact.event.split()
             verb = " ".join(words[:2] if words[0] in ("was", "were") else words[:1])
-            by_event[fact.lemma, fact.is_person, verb].append(one)
-    for (_, person, verb), some in sorted(by_event.items()):
-        for one, other in zip(some[::2], some[1::2], strict=False):
-            years = [_YEAR.search(each.fact.date) for each in (one, other)]
-            names = [re.sub(r"^The\b", "the", each.fact.subject) for each in (one, other)]
-            if None in years or names[0] == names[1]:
-                continue
-            first, second = (int(year.group()) for year in years if year)
-            if first != second:
-                yield gold_question(
-                    f"{'Who' if person else 'Which'} {verb} earlier, {names[0]} or {names[1]}?",
-                    kind="comparison",
-                    language="en",
-                    spans=[one.span, other.span],
-                    answers=[names[0] if first < second else names[1]],
-                    hops=2,
-                    made="two dated sentences with one verb",
-                )
+            name = re.sub(r"^The\b", "the", fact.subject)
+            yield Event(
+                verb=verb, is_person=fact.is_person, name=name, year=int(year[1]), span=one.span
+            )
+    for question in births:
+        born, year = _BORN.fullmatch(question.text), _YEAR.search(question.answers[0])
+        if born and year and "," not in question.text:
+            yield Event(
+                verb="was born", is_person=True, name=born["en"] or born["zh"], year=int(year[1]),
+                span=question.query.gold_spans[0], language=question.language,
+            )  # fmt: skip
+
+
+_BORN = re.compile(r"When was (?P<en>.+) born\?|(?P<zh>.+)出生于哪一年？")
+
+
+def comparisons(found: Iterable[Event]) -> Iterator[GoldQuestion]:
+    """Yield questions which of two and of four events came first, each event used once."""
+    by_verb: dict[tuple[str, bool, Language], list[Event]] = defaultdict(list)
+    for one in found:
+        by_verb[one.verb, one.is_person, one.language].append(one)
+    for _, some in sorted(by_verb.items()):
+        while len(some) > 1:
+            for size in (2, SEVERAL):
+                group, some = some[:size], some[size:]
+                years = sorted(one.year for one in group)
+                distinct = len({one.name for one in group}) == size == len(group)
+                if distinct and years[0] != years[1]:
+                    yield _compared(group)
+
+
+SEVERAL = 4
+"""Number of events of a question for the first of several."""
+
+
+def _compared(group: Sequence[Event]) -> GoldQuestion:
+    first = min(group, key=lambda one: one.year)
+    names, several = [one.name for one in group], len(group) > 2
+    if first.language == "zh":
+        text = (
+            f"{'、'.join(names)}中谁出生得最早？"
+            if several
+            else f"{'和'.join(names)}谁出生得更早？"
+        )
+    else:
+        opening = f"{'Who' if first.is_person else 'Which'} {first.verb}"
+        opening += " first" if several else " earlier"
+        text = f"{opening}, {', '.join(names[:-1])} or {names[-1]}?"
+    return gold_question(
+        text,
+        kind="superlative" if several else "comparison",
+        language=first.language,
+        spans=[one.span for one in group],
+        answers=[first.name],
+        hops=len(group),
+        made=f"{len(group)} dated events with one verb",
+    )
 
 
 def designations(
@@ -131,6 +183,86 @@ def _defined(question: GoldQuestion) -> tuple[str, str]:
     return match["s"], phrase if specific and 4 <= len(phrase.split()) <= 16 else ""
 
 
+_NAME_WITHIN = re.compile(r"(?<=[a-z,] )[A-Z][\w'’-]{2,}(?: [A-Z][\w'’-]+)*\b(?! [A-Z])")
+_HAN_TAGS = ("nr", "ns", "nt", "nz", "nrt")
+PART_KINDS = ("when", "where", "how many", "how much", "who", "which", "table", "faq", "section")
+MAX_DOCUMENTS = 8
+"""Documents that a name may stand in to join two facts; a country joins anything."""
+_APART = 2_000
+"""Least characters between two spans of one document that are asked for together."""
+
+
+def two_facts(
+    questions: Sequence[GoldQuestion], texts: Mapping[str, str]
+) -> Iterator[GoldQuestion]:
+    """Yield questions for two facts that stand in two places, each used once.
+
+    The two sentences name the same thing, or two documents have the same label; `texts` are the
+    documents by id.
+    """
+    by_name: dict[str, list[GoldQuestion]] = defaultdict(list)
+    for one in questions:
+        if one.kind == "field":
+            by_name[_unnamed(one.text)].append(one)
+        elif one.kind in PART_KINDS:
+            for name in _names_in(one, texts):
+                by_name[name].append(one)
+    used: set[str] = set()
+    for name, some in sorted(by_name.items(), key=lambda each: (len(each[1]), each[0])):
+        joins = some[0].kind == "field" or sum(name in t for t in texts.values()) <= MAX_DOCUMENTS
+        for one in some if len(some) > 1 and joins else ():
+            free = (o for o in some if o.text not in used and _are_apart(one, o))
+            other = next(free, None) if one.text not in used else None
+            if other is not None:
+                used |= {one.text, other.text}
+                yield _joined(one, other)
+
+
+def _unnamed(text: str) -> str:
+    """Return a question for a labelled line without the document's name."""
+    return _QUOTED.sub("", text, count=1)
+
+
+def _names_in(question: GoldQuestion, texts: Mapping[str, str]) -> list[str]:
+    """Return the names within a question's gold sentences."""
+    said = " ".join(texts[o.document_id][o.start : o.end] for o in question.query.gold_spans)
+    if question.language == "en":
+        found = _NAME_WITHIN.findall(said)
+    else:
+        found = [word for word, tag in rjieba.tag(said) if tag in _HAN_TAGS and len(word) > 1]
+    return sorted(set(found))
+
+
+def _are_apart(one: GoldQuestion, other: GoldQuestion) -> bool:
+    first, second = one.query.gold_spans[0], other.query.gold_spans[0]
+    apart = first.document_id != second.document_id or abs(first.start - second.start) > _APART
+    return apart and one.answers != other.answers and one.language == other.language
+
+
+def _joined(one: GoldQuestion, other: GoldQuestion) -> GoldQuestion:
+    if one.kind == "field":
+        mark = "和" if one.language == "zh" else " and "
+        cited = [_QUOTED.search(each.text) for each in (one, other)]
+        both = mark.join(match.group() for match in cited if match)
+        text = both.join(_QUOTED.split(one.text, maxsplit=1))
+        text = text.replace("What does ", "What do ").replace(" give as ", " each give as ")
+        text = text.replace("是什么？", "分别是什么？")
+    else:
+        second = other.text
+        if one.language == "en":
+            second = second[0].lower() + second[1:]
+        text = f"{one.text.rstrip('?？')}{'，' if one.language == 'zh' else ', and '}{second}"
+    return gold_question(
+        text,
+        kind=TWO_FACTS,
+        language=one.language,
+        spans=[*one.query.gold_spans, *other.query.gold_spans],
+        points=[one.answers[0], other.answers[0]],
+        hops=2,
+        made=f"{one.kind} and {other.kind} of one name or label, in two places",
+    )
+
+
 _QUOTED = re.compile(r"“[^”]*”|《[^》]*》")
 HOP_KINDS = ("when", "where", "how many", "how much", "table")
 
@@ -174,7 +306,7 @@ def _stands_in(name: str, text: str) -> bool:
         return False
     before, after = text[:at], text[at + len(name) :]
     bounded = not any(c.isalnum() or c in "'’-" for c in before[-1:] + after[:1])
-    part = re.search(r"\s[A-Z]\S* $", before) or re.match(r" [A-Z]", after)
+    part = re.search(r"\s[A-Z]\S* $", before) or re.match(r" (?:of )?[A-Z]", after)
     if has_han(name):
         return not before or before[-1] in "，、："
     return bounded and not part
@@ -185,6 +317,10 @@ def _replaced(text: str, name: str, phrase: str) -> str:
     text = text.replace(f"the {name}", name)
     before, _, after = text.rpartition(name)
     return f"{before}{phrase}{after}"
+
+
+_OF_LIVES = frozenset(tokens("born die 出生于 逝世于"))
+"""Words of what a document may say by dates in brackets alone."""
 
 
 def unanswerables(
@@ -210,6 +346,9 @@ def unanswerables(
         name = next((n for n in subjects if _stands_in(n, question.text)), "")
         others = by_kind[subjects[name]] if name else []
         words = [word for word in tokens(question.text) if word not in tokens(name)]
+        lives = set(words) & _OF_LIVES
+        if not name or (lives and (question.kind == "when" or set(words) - _OF_LIVES)):
+            continue
         for step in range(min(8, len(others))):
             other = others[(number * 7 + step) % len(others)]
             if uses[other] or other == name or _shares_word(other, question.text):

@@ -392,6 +392,9 @@ class Clause:
         if not self.names_itself or len(said) < 3 or said[0].text not in ("a", "an", "the", "one"):
             return
         tagged = self._is(_PEOPLE)
+        told = any(t.pos_ in ("ADP", "PROPN", "NUM") or t.dep_ in ("acl", "relcl") for t in said)
+        if not (told or tagged or self.is_person):
+            return  # "a popular tool" says nothing
         asking = "Who" if self.is_person else "Who or what" if tagged else "What"
         yield SentenceQuestion(
             text=f"{asking} {self._root.text} {self._named()}?", kind="what is", value=_text(said)

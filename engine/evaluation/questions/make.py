@@ -19,22 +19,26 @@ from typing import TYPE_CHECKING
 
 from graph.text.cjk import has_han
 
-from ...errors import SourceError
+from ...errors import SettingsError, SourceError
 from ...plain_text import strip_markdown
 from ...prompts import Language, detect_language, is_injection
 from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ..datasets import GoldSpan
-from ..gold import OVERVIEWS, UNANSWERABLE, GoldQuestion, gold_question
+from ..gold import OVERVIEWS, TWO_FACTS, UNANSWERABLE, GoldQuestion, gold_question
 from . import chinese, english
 from .combined import (
     Designation,
     PlacedFact,
     comparisons,
     designations,
+    events,
+    two_facts,
     two_hops,
     unanswerables,
 )
+from .entries import entry_questions, makers
+from .reword import reword
 from .structure import (
     MAX_TITLE_CHARACTERS,
     SourceDocument,
@@ -60,6 +64,10 @@ EASY_SHARE = 0.6
 FEWEST = 20
 """Questions that a set holds even where BM25 finds more of them first, as in a small library."""
 UNANSWERABLE_SHARE = 0.1
+SEVERAL_PLACES = {"two hops": 0.22, "superlative": 0.12, "comparison": 0.08, TWO_FACTS: 0.08}
+"""Shares of the kinds that need several places, which are chosen first."""
+SEVERAL_SHARE = 1 / 3
+"""Share that they fill together where one of them lacks."""
 KIND_SHARE = 0.15
 """Maximum share of one kind."""
 _WIDESPREAD = 5
@@ -80,14 +88,21 @@ def make_gold(
     *,
     size: int = 80,
     seed: int = 20240601,
+    reworded: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> GoldSet:
-    """Make at most `size` gold questions from a library's documents, without a model.
+    """Make at most `size` gold questions from a library's documents, by rules.
+
+    With `reworded` the model that writes answers rewords them (see `reword`).
 
     Raises:
+        SettingsError: a model is to reword and none is configured.
         SourceError: the library holds no text that a question could be made of.
     """
     tell = progress or (lambda _stage, _done, _total: None)
+    model = engine.answer_model if reworded else None
+    if reworded and model is None:
+        raise SettingsError("--reword needs a language model: configure `llm` in the profile")
     documents = _documents(engine, seed)
     tell("read", len(documents), len(documents))
     notes = []
@@ -109,6 +124,11 @@ def make_gold(
     with_spans = sum(bool(one.query.gold_spans) for one in questions)
     if count > EASY_SHARE * with_spans:
         notes.append(f"BM25 finds {count} of {with_spans} first: the library is small")
+    if model is not None:
+        rewording = reword(model, questions, text_of=engine.document_text, progress=tell)
+        questions = list(rewording.questions)
+        notes.append(f"{rewording.reworded} of {len(questions)} reworded by a model")
+        notes += [f"  {count} not: {why}" for why, count in rewording.refused]
     numbered = (
         replace(one, query=replace(one.query, id=f"q{number:03}"))
         for number, one in enumerate(questions, start=1)
@@ -130,6 +150,7 @@ def _documents(engine: KnowledgeEngine, seed: int) -> list[SourceDocument]:
         language: Language = detect_language(text[:20_000])
         named = titles[title] == 1 and 2 <= len(title) <= MAX_TITLE_CHARACTERS
         named = named and re.search(r"[<>{}\n“”]|\.\w{2,4}$", title) is None
+        named = named and (language == "zh" or not has_han(title))
         found.append(
             SourceDocument(id=row.id, title=title, text=text, language=language, is_named=named)
         )
@@ -146,15 +167,22 @@ def _candidates(
     tell: Callable[[str, int, int], None],
 ) -> Iterator[GoldQuestion]:
     structured = [one for document in documents for one in structure_questions(document)]
+    entries = [one for document in documents for one in entry_questions(document)]
     single, facts = _from_sentences(_sentences(documents, wanted=wanted, seed=seed), people)
     tell("ask", 1, 2)
+    single += entries
     yield from structured
     yield from single
-    yield from comparisons(facts)
+    yield from comparisons(events(facts, entries))
+    yield from two_facts([*single, *structured], {one.id: one.text for one in documents})
     definitions = [one for one in single if one.kind == "what is"]
-    named: list[Designation] = designations(facts, definitions)
+    named: list[Designation] = [*makers(documents), *designations(facts, definitions)]
     yield from two_hops(named, [*single, *structured])
-    subjects = {one.fact.subject: _kind_of(one.fact) for one in facts if " " in one.fact.subject}
+    subjects = {
+        one.fact.subject: _kind_of(one.fact)
+        for one in facts
+        if " " in one.fact.subject and not one.fact.subject.startswith("The ")
+    }
     # What a Chinese name is the name of shows in its last character.
     subjects |= {one.name: one.name[-1] for one in named if one.language == "zh"}
     texts = [document.text for document in documents]
@@ -253,7 +281,7 @@ def _placed(asked: english.SentenceQuestion, one: _Sentence) -> list[GoldQuestio
             kind=asked.kind,
             language=one.document.language,
             spans=[one.document.span(one.start, one.end)],
-            answers=[asked.value],
+            answers=[asked.value.strip()],
             made="one sentence",
         )
     ]
@@ -295,9 +323,12 @@ def _filtered(
         one = same[0]
         if len({each.answers for each in same}) > 1 or not 6 <= len(one.text) <= 300:
             continue
-        if one.kind not in ("comparison", *OVERVIEWS, UNANSWERABLE) and not _is_sound(
-            one, documents
-        ):
+        if one.kind not in (
+            "comparison",
+            "superlative",
+            *OVERVIEWS,
+            UNANSWERABLE,
+        ) and not _is_sound(one, documents):
             continue
         found.append(one)
     return found
@@ -366,17 +397,21 @@ def _spread(
 ) -> tuple[list[GoldQuestion], int]:
     """Return the first questions that keep easy and unanswerable ones within their shares."""
     answerable = int(size * (1 - UNANSWERABLE_SHARE))
-    most = {kind: max(1, int(KIND_SHARE * size)) for kind in {one.kind for one in candidates}}
+    most = {one.kind: max(1, int(KIND_SHARE * size)) for one in candidates}
+    most |= {kind: round(share * size) for kind, share in SEVERAL_PLACES.items()}
     most[UNANSWERABLE] = max(1, size - answerable)
+    several = [one for one in candidates if one.kind in SEVERAL_PLACES]
     kinds: Counter[str] = Counter()
     chosen: list[GoldQuestion] = []
     seen: set[tuple[str, int]] = set()
     count = 0
-    for limit in (1, size):  # what one kind leaves free is given to the others
-        for one in candidates:
+    # Several places first; then by kinds; last, what one kind leaves free is given to the others.
+    turns = [(several, 1, size), (several, size, round(SEVERAL_SHARE * size))]
+    for some, limit, whole in (*turns, (candidates, 1, size), (candidates, size, size)):
+        for one in some:
             bound = most[one.kind] * (1 if one.kind in (UNANSWERABLE, *OVERVIEWS) else limit)
             places = {(span.document_id, span.start) for span in one.query.gold_spans}
-            if len(chosen) == size or one in chosen or kinds[one.kind] >= bound:
+            if len(chosen) >= whole or one in chosen or kinds[one.kind] >= bound:
                 continue
             if places & seen and one.kind not in OVERVIEWS:
                 continue

@@ -51,7 +51,8 @@ _NO_KEY = re.compile(
 _GENERIC = re.compile(
     r"^(?:introduction|overview|summary|notes?|background|contents?|conclusions?|references|appendix"
     r"|abstract|see also|general|history|details?|miscellaneous|about|other|more|preface|index"
-    r"|further reading|简介|概述|概况|背景|总结|附录|其他|说明|前言|目录|结语|备注|附注)\W*$",
+    r"|further reading|(?:introduction|overview|summary|conclusion)\b.*"
+    r"|简介|概述|概况|背景|总结|附录|其他|说明|前言|目录|结语|备注|附注)\W*$",
     re.IGNORECASE,
 )
 _DATED = re.compile(
@@ -62,7 +63,7 @@ _NAVIGATION = re.compile(r"(?:Prev|Next|Up|Home)\b")
 _TOTAL = re.compile(r"total|sum|average|mean|合计|总计|小计|平均", re.IGNORECASE)
 _RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*$")
 _NO_COLUMN = re.compile(
-    r"^(?:#|no\.?|notes?|remarks?|comments?|description|value|content|内容|备注|说明|事件|序号|event|item|answer)$",
+    r"^(?:#|no\.?|what|who|when|where|how|why|notes?|remarks?|comments?|description|value|content|内容|备注|说明|事件|序号|event|item|answer)$",
     re.IGNORECASE,
 )
 _NUMERIC = re.compile(r"[^\d]{0,2}([\d,]+(?:\.\d+)?)\s*([^\d\s,.;()]{0,12})$")
@@ -198,6 +199,10 @@ def _of_heading(document: SourceDocument, section: Section) -> Iterator[GoldQues
     least = _LEAST_ANSWER // 2 if document.language == "zh" else _LEAST_ANSWER
     ends = [end for _, end in sentence_spans(said)]
     value = strip_markdown(said[: next((end for end in ends if end >= least), ends[-1])])
+    if _LEADS_IN.search(value) or (
+        len(ends) == 1 and section.body[1] - section.body[0] > 3 * len(said)
+    ):
+        return
     text, kind = heading_question(document, heading)
     if text:
         yield gold_question(
@@ -210,6 +215,12 @@ def _of_heading(document: SourceDocument, section: Section) -> Iterator[GoldQues
         )
 
 
+_LEADS_IN = re.compile(
+    r"^(?:this (?:question|section|chapter|page|document)|the following|here (?:is|are))"
+    r"|[:：]$|\b(?:below|following)\b|^(?:本[节章文页]|下面|以下|如下)|如下|以下",
+    re.IGNORECASE,
+)
+"""A first sentence that announces what follows, and so answers nothing."""
 _ASKING = re.compile(
     r"(?:what|who|whom|whose|which|when|where|why|how|is|are|was|were|do|does|did|can|could|will"
     r"|would|should|may|must|has|have)\b",
@@ -366,7 +377,9 @@ def _cells(document: SourceDocument, row: TableRow) -> Iterator[GoldQuestion]:
             asked = f"{name}的{head}是什么？"
         else:
             plain = name if name.startswith(lowered(row.head[0])) else _in_quotes(name)
-            noun = re.fullmatch(r"(?!Wh)[A-Za-z][a-z]*[a-rt-z]", head)
+            noun = re.fullmatch(
+                r"(?!Wh)(?!.*(?:ed|uilt|Held|Sold|Made)$)[A-Za-z][a-z]*[a-rt-z]", head
+            )
             asked = f"What is given under “{head}” for {plain}?"
             asked = f"What is the {lowered(head)} of {plain}?" if noun else asked
         yield gold_question(

@@ -3,7 +3,15 @@
  * can be come back to stands there; a token never does.
  */
 
-export const VIEWS = ["ask", "documents", "graph", "communities", "usage", "settings"];
+export const VIEWS = [
+  "ask",
+  "conversations",
+  "documents",
+  "graph",
+  "communities",
+  "usage",
+  "settings",
+];
 
 /** `{view, parameters}` of a hash; what is no view is the first one. */
 export function parse(hash) {

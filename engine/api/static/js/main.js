@@ -10,12 +10,13 @@ import { closeSource, forgetShown, showSource } from "./source.js";
 import { failure } from "./states.js";
 import * as ask from "./views/ask.js";
 import * as communities from "./views/communities.js";
+import * as conversations from "./views/conversations.js";
 import * as documents from "./views/documents.js";
 import * as graph from "./views/graph.js";
 import * as settings from "./views/settings.js";
 import * as usage from "./views/usage.js";
 
-const OPEN = { ask, documents, graph, communities, usage, settings };
+const OPEN = { ask, conversations, documents, graph, communities, usage, settings };
 const LIGHTS = ["auto", "light", "dark"];
 const LIGHT = "loregraph.light";
 

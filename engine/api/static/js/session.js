@@ -4,6 +4,7 @@
  */
 
 import { Problem, stream } from "./api.js";
+import { asConversation } from "./memory.js";
 
 const KEPT = "loregraph.session";
 const MOST = 30;
@@ -69,7 +70,12 @@ export function forgetAll() {
   window.sessionStorage.removeItem(KEPT);
 }
 
-const asked = (entry) => ({ ...entry.request, history: before(entry), stream: true });
+const asked = async (entry) => ({
+  ...entry.request,
+  ...(await asConversation()),
+  history: before(entry),
+  stream: true,
+});
 
 /** What was asked and answered on the way to a question, oldest first. */
 function before(entry) {
@@ -83,7 +89,7 @@ function before(entry) {
 async function follow(entry, signal) {
   const began = performance.now();
   try {
-    for await (const event of stream("/v1/ask", asked(entry), signal)) {
+    for await (const event of stream("/v1/ask", await asked(entry), signal)) {
       take(entry, event);
     }
     entry.state = entry.state === "running" ? "cut" : entry.state;

@@ -5,7 +5,7 @@
  */
 
 import { get } from "./api.js";
-import { change } from "./address.js";
+import { change, go } from "./address.js";
 import { button, el, fill, freshId, quoted, say } from "./dom.js";
 import { aboutDocument } from "./document_facts.js";
 import { number } from "./format.js";
@@ -22,8 +22,15 @@ let thread = [];
 let opener = null;
 let shown = "";
 
-/** Open the place `{document_id, start, end}`; `places` are those before and after it. */
+/**
+ * Open the place `{document_id, start, end}`; `places` are those before and after it. What the user
+ * said is read in its conversation.
+ */
 export function openSource(place, places = [place]) {
+  if (place.origin === "memory") {
+    go("conversations", { session: place.document_id.split("/")[2] });
+    return;
+  }
   thread = places.filter((one) => Number.isInteger(one.start));
   opener = document.activeElement;
   change({ doc: place.document_id, from: place.start, to: place.end });

@@ -4,6 +4,7 @@ import { language } from "./i18n.js";
 
 /** What the server calls the stages of an answer, in Chinese. */
 const STEPS = {
+  agent: "分步检索",
   cache: "已有答案",
   cite: "核对引文",
   compress: "压缩",

@@ -6,25 +6,27 @@ import asyncio
 import json
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from llama_index.core.workflow import Event, StartEvent, StopEvent, Workflow, step
 
+from engine.agent.chain import chain_answer
 from engine.agent.hops import find_hop
 from engine.agent.model import decide_by_model
-from engine.agent.rules import decide_by_rules, namesakes
+from engine.agent.rules import bridge_name, namesakes
 from engine.agent.runner import AgentTools, run_agent
+from engine.agent.sides import open_side, sides_of
 from engine.agent.state import (
-    DirectAnswer,
-    Finding,
+    Action,
     Limits,
     SearchKnowledge,
     State,
     stop_reason,
 )
-from engine.types import Answer, Passage, ShortAnswer
+from engine.agent.workflow import SearchWorkflow
+from engine.types import Answer, Citation, Passage, ShortAnswer
 
 QUESTION = "Who is the mother of the director of film Low Tide?"
 
@@ -42,31 +44,168 @@ def passage(name: str, title: str = "") -> Passage:
     )
 
 
-def answer_of(text: str, confidence: float) -> Answer:
-    short = ShortAnswer(text=text, kind="name", confidence=confidence, document_id="d")
-    return Answer(question="", text=text, mode="local", short=short, passages=(passage(text),))
+def answer_of(text: str, confidence: float, question: str = "") -> Answer:
+    where = {"document_id": text, "start": 0, "end": len(text)}
+    short = ShortAnswer(text=text, kind="name", confidence=confidence, **where)
+    cited = Citation(number=1, chunk_id=text, title=text, quote=text, **where)
+    return Answer(
+        question=question,
+        text=f"{text} [1]",
+        mode="local",
+        citations=(cited,),
+        short=short,
+        passages=(passage(text),),
+    )
 
 
+INNER = "Who is the director of film Low Tide?"
+OUTER = "Who is the mother of Ada Marsh?"
 READ = {
     QUESTION: answer_of("Ada Marsh", 0.4),
-    "Who is the director of film Low Tide?": answer_of("Ada Marsh", 0.8),
-    "Who is the mother of Ada Marsh?": answer_of("Eve Marsh", 0.7),
+    INNER: answer_of("Ada Marsh of Gull Quay", 0.8),
+    OUTER: answer_of("Eve Marsh", 0.7),
 }
+READ[INNER] = replace(READ[INNER], short=replace(READ[INNER].short, text="Ada Marsh"))
 
 
 def read(question: str, found: Sequence[Passage] | None) -> Answer:
     return READ.get(question) or answer_of("Nothing", 0.3)
 
 
-def test_the_bridge_name_is_read_and_filled_into_the_second_question() -> None:
-    answer = run_agent(QUESTION, AgentTools(answer=read))
-    assert answer.text == "Eve Marsh"
+def search(query: str) -> Sequence[Passage]:
+    return read(query, None).passages
+
+
+TOOLS = AgentTools(answer=read, search=search)
+
+
+def test_the_name_read_from_what_was_found_is_filled_into_the_second_question() -> None:
+    answer = run_agent(QUESTION, TOOLS)
+    assert answer.text == "Eve Marsh [1]\nAda Marsh of Gull Quay [2]\nAda Marsh [3]"
+    assert [each.quote for each in answer.citations] == [
+        "Eve Marsh",
+        "Ada Marsh of Gull Quay",
+        "Ada Marsh",
+    ]
+    assert answer.short is not None
+    assert (answer.short.text, answer.short.citation_numbers) == ("Eve Marsh", (1,))
     assert answer.question == QUESTION
-    assert [step.figures["round"] for step in answer.trace] == [1, 2, 3, 4]
+    assert [step.detail.partition(":")[0] for step in answer.trace] == [
+        "SearchKnowledge",
+        "ReadFound",
+        "SearchKnowledge",
+        "DirectAnswer",
+    ]
+    assert [step.figures["round"] for step in answer.trace] == [1, 2, 2, 3]
+
+
+def test_an_inner_part_that_was_not_found_is_searched_once() -> None:
+    asked: list[str] = []
+
+    def nothing(question: str, found: Sequence[Passage] | None) -> Answer:
+        asked.append(question)
+        return replace(answer_of("Nothing", 0.1), abstained=True)
+
+    answer = run_agent(QUESTION, AgentTools(answer=nothing, search=search))
+    assert answer.abstained
+    assert asked == [QUESTION, INNER, INNER]
+
+
+def test_a_last_step_that_abstains_leaves_the_first_answer() -> None:
+    last = replace(answer_of("", 0.0), abstained=True)
+    assert chain_answer(READ[QUESTION], [READ[INNER]], last) == READ[QUESTION]
+
+
+def test_a_last_step_without_a_sure_answer_stands_behind_the_first_rounds() -> None:
+    answer = chain_answer(READ[QUESTION], [], answer_of("Perhaps Eve", 0.3))
+    assert answer.text == "Ada Marsh [1]\nPerhaps Eve [2]"
+    assert answer.short is not None
+    assert answer.short.text == "Ada Marsh"
+
+
+def test_a_span_that_two_steps_cite_stands_once() -> None:
+    answer = chain_answer(READ[QUESTION], [READ[QUESTION]], READ[OUTER])
+    assert answer.text == "Eve Marsh [1]\nAda Marsh [2]"
+
+
+@pytest.mark.parametrize(
+    ("question", "inner", "outer"),
+    [
+        ("When did Lothair II's mother die?", "Who is Lothair II's mother?", "When did # die?"),
+        (
+            "Who is the paternal grandmother of Ada Marsh?",
+            "Who is Ada Marsh's father?",
+            "Who is the mother of #?",
+        ),
+        (
+            "Where was the director of the film Low Tide (1923 film) born?",
+            "Who is the director of the film Low Tide (1923 film)?",
+            "Where was # born?",
+        ),
+        (
+            "When did the country containing Gull Quay join the union?",
+            "In which country is Gull Quay located?",
+            "When did # join the union?",
+        ),
+        (
+            "When was the company that published The Tide Table founded?",
+            "Which company published The Tide Table?",
+            "When was # founded?",
+        ),
+        ("《潮汐》的作者的出生地是哪里？", "《潮汐》的作者是谁？", "#的出生地是哪里？"),
+        ("电影《灯塔》的导演毕业于哪所大学？", "电影《灯塔》的导演是谁？", "#毕业于哪所大学？"),
+        ("日本的首都的人口是多少？", "日本的首都是哪里？", "#的人口是多少？"),
+    ],
+)
+def test_a_question_of_two_steps_is_taken_apart(question: str, inner: str, outer: str) -> None:
+    hop = find_hop(question)
+    assert hop is not None
+    assert (hop.inner, hop.outer("#")) == (inner, outer)
+
+
+def test_a_country_is_named_where_the_text_has_its_people() -> None:
+    inner = "Which country is Ada Marsh from?"
+    told = answer_of("Ada Marsh is a Finnish singer.", 0.9, inner)
+    assert bridge_name(told) == "Finland"
+
+
+@pytest.mark.parametrize(
+    ("question", "missing", "query"),
+    [
+        ("Who was born first, Ada Marsh or Eve Vale?", "Eve Vale", "Eve Vale"),
+        ("Was Ada Marsh or Eve Vale born first?", "Eve Vale", "Eve Vale"),
+        ("刘备和曹操谁更年长？", "曹操", "曹操谁更年长？"),
+    ],
+)
+def test_a_side_without_evidence_is_searched_by_itself(
+    question: str, missing: str, query: str
+) -> None:
+    searched: list[str] = []
+
+    def side(asked: str) -> Sequence[Passage]:
+        searched.append(asked)
+        return [passage(missing)]
+
+    def whole(asked: str, found: Sequence[Passage] | None) -> Answer:
+        held = [*(found or ())] or [passage("Ada Marsh"), passage("刘备")]
+        return replace(answer_of("said", 0.3), passages=tuple(held))
+
+    answer = run_agent(question, AgentTools(answer=whole, search=side))
+    assert len(searched) == 1
+    assert query in searched[0]
+    assert "Ada Marsh" not in searched[0]
+    assert {each.title for each in answer.passages} >= {missing}
+
+
+def test_a_comparison_of_which_both_sides_were_found_takes_one_round() -> None:
+    question = "Who was born first, Ada Marsh (singer) or Eve Marsh?"
+    both = [passage("Ada Marsh"), passage("Eve Marsh")]
+    assert sides_of(question) == ("Ada Marsh (singer)", "Eve Marsh")
+    assert open_side(question, both, ()) == ""
 
 
 def test_one_round_is_made_where_one_suffices() -> None:
-    answer = run_agent("Who founded the station?", AgentTools(answer=read))
+    answer = run_agent("Who founded the station?", TOOLS)
     assert [step.stage for step in answer.trace] == ["agent", "agent"]
     assert "one round is enough" in answer.trace[-1].detail
 
@@ -76,12 +215,12 @@ def test_greetings_and_sums_search_nothing(question: str) -> None:
     def never(question: str, found: Sequence[Passage] | None) -> Answer:
         raise AssertionError(question)
 
-    assert run_agent(question, AgentTools(answer=never)).text
+    assert run_agent(question, AgentTools(answer=never, search=search)).text
 
 
 @pytest.mark.parametrize("question", ["When was he born?", "他是谁？"])
 def test_a_pronoun_without_a_name_is_asked_about(question: str) -> None:
-    answer = run_agent(question, AgentTools(answer=read))
+    answer = run_agent(question, TOOLS)
     assert answer.clarification == answer.text != ""
 
 
@@ -150,41 +289,33 @@ def test_a_thousand_hostile_scripts_end_with_an_answer_within_the_limits() -> No
 
         answer = run_agent(
             QUESTION,
-            AgentTools(answer=write, search=search),
+            AgentTools(answer=write, search=search, reads=False),
             decide=decide_by_model(client),  # type: ignore[arg-type]
             limits=Limits(max_rounds=3),
         )
-        assert answer.text == "as the sources say" or answer.clarification
+        assert answer.text == "as the sources say [1]" or answer.clarification
         assert len(searched) <= 3
         assert len(written) <= 1
         assert client.calls <= 3
         assert all(len(query) <= 300 for query in searched)
 
 
-class Decided(Event):
-    state: Any
-
-
-class Rounds(Workflow):
-    """The same steps as a LlamaIndex workflow: put in a decider of your own."""
-
-    @step
-    async def begin(self, event: StartEvent) -> Decided:
-        return Decided(state=State(question=event.question))
-
-    @step
-    async def act(self, event: Decided) -> Decided | StopEvent:
-        state: State = event.state
-        action = DirectAnswer() if stop_reason(state, Limits()) else decide_by_rules(state)
-        if not isinstance(action, SearchKnowledge):
-            return StopEvent(result=state.findings[-1].answer)
-        found = read(action.query, None)
-        finding = Finding(action=action, passages=found.passages, answer=found)
-        return Decided(state=state.after(finding, seconds=0.0, tokens=0))
-
-
 def test_a_llamaindex_workflow_takes_the_same_steps() -> None:
-    async def run() -> Any:
-        return await Rounds(timeout=10).run(question=QUESTION)
+    answer = asyncio.run(_run(SearchWorkflow(TOOLS)))
+    assert answer == replace(run_agent(QUESTION, TOOLS), trace=())
 
-    assert asyncio.run(run()).text == "Eve Marsh"
+
+def test_a_workflow_takes_a_decider_of_ones_own_within_the_limits() -> None:
+    asked: list[State] = []
+
+    def again(state: State) -> Action:
+        asked.append(state)
+        return SearchKnowledge(query=f"question {len(asked)} of its own")
+
+    answer = asyncio.run(_run(SearchWorkflow(TOOLS, decide=again, limits=Limits(max_rounds=2))))
+    assert answer.text == "Nothing [1]"
+    assert [state.rounds for state in asked] == [0, 1]
+
+
+async def _run(workflow: SearchWorkflow) -> Answer:
+    return await workflow.run(question=QUESTION)

@@ -454,7 +454,7 @@ def test_who_a_chinese_person_is_is_told_from_the_sentence_that_introduces_it() 
 
     draft = _asked("周仓是谁？", [told])
 
-    assert draft.text == "山上有一关西人，姓周，名仓，两臂有千斤之力。 [1]\n原在张宝部下为将。 [2]"
+    assert draft.text == "山上有一关西人，姓周，名仓，两臂有千斤之力。原在张宝部下为将。 [1]"
 
 
 @pytest.mark.parametrize(

@@ -227,7 +227,8 @@ def test_kinds_are_asked_for_and_shown(question: str, text: str, share: float) -
 
 def test_words_that_only_ask_are_taken_out() -> None:
     assert strip_question_words("Who founded the club?") == "founded the club?"
-    assert strip_question_words("这家公司是谁创立的？") == "这家公司是 创立的？"
+    assert strip_question_words("这家公司是谁创立的？") == "这家公司 创立 ？"
+    assert strip_question_words("董卓是怎么死的？") == "董卓 ？"
 
 
 def test_markdown_and_marks_of_the_source_do_not_reach_the_answer() -> None:

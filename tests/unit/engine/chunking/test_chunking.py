@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from llama_index.core import Document
 from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
 
-from engine.chunking import ChunkOptions, chunk, chunk_id
 from engine.chunking.recursive import RecursiveNodeParser
+from engine.chunking.span_parser import chunk_id
+from engine.chunking.strategy import ChunkOptions, chunk
 from engine.chunking.structure import blocks, safe_cut
 from engine.errors import SettingsError
 from engine.types import Shape, SourceText

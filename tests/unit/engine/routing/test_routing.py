@@ -19,6 +19,7 @@ from engine.routing.examples import (
     fit_examples,
     load_pretrained,
 )
+from engine.routing.llamaindex import RouteSelector
 from engine.routing.router import QuerySelector, read_route, route_prompt
 from engine.routing.rules import (
     CUES,
@@ -189,15 +190,19 @@ def test_odd_questions_go_local(question: str) -> None:
 
 
 def test_the_selector_chooses_by_name_and_says_why() -> None:
-    result = QuerySelector().select(TOOLS, "What are the main themes across these documents?")
+    result = RouteSelector(QuerySelector()).select(
+        TOOLS, "What are the main themes across these documents?"
+    )
 
     assert result.ind == 0
     assert result.reason.startswith("the whole is asked for: it ")
-    assert QuerySelector().select(TOOLS[::-1], "Who founded it?").ind == 0
+    assert RouteSelector(QuerySelector()).select(TOOLS[::-1], "Who founded it?").ind == 0
 
 
 def test_both_faces_of_the_selector_agree() -> None:
-    selector = QuerySelector(LikenessByFirstWord(), known_names=lambda _question, _within: 1)
+    selector = RouteSelector(
+        QuerySelector(LikenessByFirstWord(), known_names=lambda _question, _within: 1)
+    )
     for question in (*GLOBAL, *LOCAL):
         assert selector.select(TOOLS, question) == asyncio.run(selector.aselect(TOOLS, question))
 
@@ -210,7 +215,7 @@ def test_typical_questions_are_embedded_once() -> None:
             batches.append(1)
             return super()._get_text_embedding(text)
 
-    selector = QuerySelector(Counting())
+    selector = RouteSelector(QuerySelector(Counting()))
     selector.select(TOOLS, "Describe the harvest")
     first = len(batches)
     selector.select(TOOLS, "Describe the harvest")
@@ -224,7 +229,7 @@ def test_typical_questions_are_embedded_once() -> None:
 def test_any_other_pair_of_tools_is_refused(names: list[str]) -> None:
     tools = [ToolMetadata(name=name, description="") for name in names]
     with pytest.raises(QuestionError, match="'local' and 'global'"):
-        QuerySelector().select(tools, "Who?")
+        RouteSelector(QuerySelector()).select(tools, "Who?")
 
 
 IN_DOUBT = "请介绍一下沈望舒和陆听澜的分歧"
@@ -235,7 +240,7 @@ def selector(**options: object) -> QuerySelector:
 
 
 def test_what_stays_in_doubt_goes_both_ways_local_first() -> None:
-    result = selector().select(TOOLS, IN_DOUBT)
+    result = RouteSelector(selector()).select(TOOLS, IN_DOUBT)
 
     assert [TOOLS[index].name for index in result.inds] == ["local", "global"]
     (reason,) = set(result.reasons)

@@ -4,43 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import bm25s
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from engine.storage.bm25_index import (
     NAME_WEIGHT,
-    Postings,
     Scores,
     alias_bm25_scores,
     drop_supersets,
-    name_idf,
 )
+from engine.storage.postings import Count, FieldPostings, PostingBlock, idf
 
 WORDS = st.lists(st.lists(st.sampled_from("abcdef"), max_size=8), min_size=1, max_size=8)
 
 
-def postings_of(passages: Sequence[Sequence[str]]) -> Postings:
-    index = bm25s.BM25(k1=1.2, b=0.75)
-    index.index([list(p) for p in passages], show_progress=False, create_empty_token=False)
-
-    def postings(token: str) -> tuple[NDArray[np.integer], Scores]:
-        if token not in index.vocab_dict:
-            return np.zeros(0, np.int32), np.zeros(0, np.float32)
-        scores = np.asarray(index.get_scores([token]), dtype=np.float32)
-        rows = np.flatnonzero(scores)
-        return rows, scores[rows]
-
-    return postings
+def postings_of(passages: Sequence[Sequence[str]]) -> Count:
+    block = PostingBlock.build([" ".join(passage) for passage in passages], key=b"k")
+    return FieldPostings((block,), (np.arange(len(passages)),), len(passages), b"k").occurrences
 
 
 def plain(passages: Sequence[Sequence[str]], token: str) -> Scores:
-    rows, scores = postings_of(passages)(token)
+    rows, often = postings_of(passages)(token)
     whole = np.zeros(len(passages), np.float32)
-    whole[rows] = scores
+    whole[rows] = idf(rows.size, len(passages)) * often / (1 + often)
     return whole
 
 
@@ -85,6 +73,6 @@ def test_a_name_inside_another_says_where_both_stand() -> None:
 
 
 def test_what_few_passages_hold_weighs_more() -> None:
-    weights = [name_idf(held, 10) for held in range(11)]
+    weights = [idf(held, 10) for held in range(11)]
     assert sorted(weights, reverse=True) == weights
     assert min(weights) > 0

@@ -410,3 +410,18 @@ def test_another_models_vectors_are_not_seen(library: Library) -> None:
     query = _matrix(1)[0]
     assert min(DenseIndex(library, model=MODEL).scores(query, depth=20)) == "00005"
     assert len(DenseIndex(library, model="b").scores(query, depth=20)) == 5
+
+
+def test_without_faiss_many_vectors_are_compared_one_by_one_and_the_log_says_so_once(
+    library: Library, many, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    expected = DenseIndex(library, model=MODEL).search(_matrix(1, seed=9)[0], top_k=5)
+    monkeypatch.setattr(dense, "hnsw_available", lambda: False)
+    index = DenseIndex(library, model=MODEL)
+    for _ in range(2):
+        assert index.search(_matrix(1, seed=9)[0], top_k=5) == expected
+    index.settle()
+    said = [record.getMessage() for record in caplog.records]
+    assert said == [
+        "700 vectors are compared one by one: pip install 'loregraph[faiss]' for a search graph"
+    ]

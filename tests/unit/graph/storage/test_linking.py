@@ -52,13 +52,17 @@ libraries = st.dictionaries(
 
 
 def _apply(connection: Connection, library: Library) -> None:
-    """As `derive` does it: mark, write the names, match what waits."""
-    mark_unlinked(connection, set(library.items()))
+    """As `derive` does it: write the names, mark, match what waits."""
     rows = [
         {"key": key, "entity_id": f"e-{key}", "reason": "", "kind": kind, "dirty": False}
         for key, kind in sorted(library.items())
     ]
-    write_difference(connection, names, rows)
+    difference = write_difference(connection, names, rows)
+    gone, come = (
+        {(row[0], row[3]) for row in side.values()}
+        for side in (difference.before, difference.after)
+    )
+    mark_unlinked(connection, gone=gone, come=come)
     write_links(connection, lambda _stage, _done, _total: None)
 
 
@@ -117,7 +121,7 @@ def test_only_chunks_where_a_changed_name_may_occur_are_matched_again(
 ) -> None:
     library = dict.fromkeys([name for name in NAMES if name != "leo fong"], "name")
     _apply(connection, library)
-    mark_unlinked(connection, {(key, "name") for key in [*library, "leo fong"]})
+    mark_unlinked(connection, gone=set(), come={("leo fong", "name")})
     waiting = connection.execute(select(chunks.c.id).where(chunks.c.linked.is_(False)))
     assert waiting.scalars().all() == ["c2"]
     write_links(connection, lambda _stage, _done, _total: None)

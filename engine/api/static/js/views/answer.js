@@ -252,7 +252,7 @@ function source(one, all) {
         el(
           "span",
           { class: "source-title" },
-          quoted(one.title || one.document_id),
+          quoted(one.origin === "memory" ? t("memory.title") : one.title || one.document_id),
           one.page ? el("span", { class: "soft" }, ` · ${pageName(one.page)}`) : null,
           el(
             "span",

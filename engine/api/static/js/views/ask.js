@@ -6,11 +6,13 @@ import { button, el, fill, freshId, quoted } from "../dom.js";
 import { field } from "../dialogs.js";
 import { number } from "../format.js";
 import { language, t } from "../i18n.js";
+import * as memory from "../memory.js";
 import { asReader, namespace, namespaceName, within } from "../namespaces.js";
 import * as session from "../session.js";
 import { answerCard } from "./answer.js";
 
-const MODES = ["auto", "local", "global", "both"];
+const MODES = ["auto", "local", "global", "both", "agent"];
+const WITHOUT_OVERVIEW = ["local", "agent"];
 const EFFORTS = ["low", "medium", "high"];
 const SUGGESTED_NAMES = 2;
 const LOOKED_AT = 12;
@@ -100,6 +102,7 @@ function makeComposer(onAsk) {
     text,
     el("div", { class: "composer-row" }, ways(), goingOn, stop, send),
     filters(),
+    remembering(),
     note,
   );
 
@@ -154,15 +157,30 @@ function requestOf(question) {
     .filter(Boolean);
   if (draft.document) conditions.push(`document_id=${draft.document}`);
   const request = { question, mode: draft.mode, ...within() };
-  if (draft.effort && draft.mode !== "local") request.effort = draft.effort;
+  if (draft.effort && !WITHOUT_OVERVIEW.includes(draft.mode)) request.effort = draft.effort;
   if (conditions.length) request.filters = conditions;
   return request;
+}
+
+/** That questions belong to a conversation, and a way out of it; nothing where they do not. */
+function remembering() {
+  if (!memory.current()) return null;
+  const line = el(
+    "p",
+    { class: "remembering soft" },
+    el("a", { href: address("conversations", { session: memory.current() }) }, t("memory.on")),
+    button(t("memory.leave"), { class: "quiet" }, () => {
+      memory.leave();
+      line.remove();
+    }),
+  );
+  return line;
 }
 
 /** Which way, and how much an overview may cost; passages alone take no notice of that. */
 function ways() {
   const work = efforts();
-  return [modes((mode) => (work.hidden = mode === "local")), work];
+  return [modes((mode) => (work.hidden = WITHOUT_OVERVIEW.includes(mode))), work];
 }
 
 function efforts() {
@@ -180,7 +198,7 @@ function efforts() {
     ),
   );
   const label = el("span", { class: "soft" }, t("ask.effort"));
-  const hidden = draft.mode === "local";
+  const hidden = WITHOUT_OVERVIEW.includes(draft.mode);
   return el("label", { class: "effort", title: t("ask.effortNote"), hidden }, label, choice);
 }
 

@@ -1,0 +1,100 @@
+"""Chinese sentences with what adjoins them, and long prose from its nearest sentence on.
+
+The sentence that says it stands first, and what follows it in its section behind it: the next one
+often holds what the first leaves open.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from graph.text.cjk import has_han
+
+from ...retrieval.passages import Sentence
+from ...storage.graph_api import sentence_spans
+from ...types import Passage
+from .excerpt import Excerpt, Reader
+from .likeness import character_pairs
+from .sentence_scoring import ScoredSentence
+
+LONG_PROSE = 220
+"""Characters from which Chinese prose is shown from its nearest sentence on, and about so many."""
+READ_SENTENCES = 6
+"""Sentences of an excerpt that are read, those with most of the question's pairs of characters."""
+LONGEST_TITLE = 40
+"""Characters of a title, at most."""
+ADJOINING_CHARACTERS = 150
+"""Characters of a Chinese sentence with those that follow it, at most."""
+_STATES = re.compile(r"[。！；，：、,.;:|`=]|^\s*[-*•]|\d")
+_STRUCTURED = re.compile(r"```|^\s*(?:[-*•|]|\d+[.)、])", re.MULTILINE)
+
+
+def is_title(text: str) -> bool:
+    """Check for a Chinese line without a mark of a sentence, a list or a table."""
+    return has_han(text) and len(text) <= LONGEST_TITLE and not _STATES.search(text)
+
+
+def from_nearest(question: str, excerpt: Excerpt, read: Reader) -> Excerpt:
+    """Begin long Chinese prose with the sentence nearest to the question."""
+    spans = sentence_spans(excerpt.text)
+    if len(excerpt.text) < LONG_PROSE or _STRUCTURED.search(excerpt.text):
+        return excerpt
+    asked = character_pairs(question)
+    likely = sorted(
+        spans, key=lambda span: -len(asked & character_pairs(excerpt.text[slice(*span)]))
+    )
+    likely = likely[:READ_SENTENCES]
+    logits = read(question, [excerpt.text[start:end] for start, end in likely])
+    start = likely[int(np.argmax(logits))][0]
+    room = [begin for begin, _ in spans if len(excerpt.text) - begin >= LONG_PROSE // 2]
+    start = min(start, max(room, default=0))
+    end = next((stop for _, stop in spans if stop - start >= LONG_PROSE), len(excerpt.text))
+    return replace(
+        excerpt,
+        start=excerpt.start + start,
+        end=excerpt.start + end,
+        text=excerpt.text[start:end],
+    )
+
+
+def join_adjoining(chosen: Sequence[Sentence], passages: Sequence[Passage]) -> list[Sentence]:
+    """Join Chinese sentences that follow each other to one quote."""
+    found: list[Sentence] = []
+    for each in chosen:
+        last, text = found[-1] if found else None, passages[each.passage].text
+        if last is not None and _goes_on(last, each, text):
+            found[-1] = replace(last, end=each.end, text=text[last.start : each.end])
+        else:
+            found.append(each)
+    return found
+
+
+def _goes_on(last: Sentence, sentence: Sentence, text: str) -> bool:
+    """Check that a Chinese sentence stands right behind another, below the same heading."""
+    return (
+        (last.passage, last.heading) == (sentence.passage, sentence.heading)
+        and last.end <= sentence.start
+        and not text[last.end : sentence.start].strip()
+        and not (last.columns or sentence.columns)
+        and has_han(last.text)
+    )
+
+
+def with_adjoining(
+    rows: Sequence[int], weighed: Sequence[ScoredSentence], passages: Sequence[Passage]
+) -> list[int]:
+    """Put behind the first sentence those that follow it in its section, up to a length."""
+    sentence = weighed[rows[0]].sentence
+    begin, found = sentence.start, [rows[0]]
+    for row in range(rows[0] + 1, len(weighed)):
+        behind = weighed[row].sentence
+        is_next = _goes_on(sentence, behind, passages[behind.passage].text)
+        if not is_next or behind.end - begin > ADJOINING_CHARACTERS:
+            break
+        found.append(row)
+        sentence = behind
+    return [*found, *(row for row in rows if row not in found)]

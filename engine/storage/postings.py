@@ -1,0 +1,166 @@
+"""Token counts of passages for BM25: a base block, a tail of newer passages, and what is gone.
+
+BM25 is computed from counts when a question is asked (Lucene's variant; Robertson and Zaragoza,
+2009, section 3), so a passage that comes or goes alters no stored number of another one, and the
+scores are those of an index built afresh. Tokens are stored as keyed hashes of 64 bits: the files
+hold no word of any text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.int64]
+Occurrences = NDArray[np.float64]
+"""Counts in units of k1 × the length factor: x in idf × x / (1 + x)."""
+
+K1, B = 1.2, 0.75
+_ARRAYS = ("tokens", "starts", "rows", "counts", "lengths")
+_NO_ROWS = np.zeros(0, dtype=np.int64)
+
+
+def idf(held: int, count: int) -> float:
+    """Return ln(1 + (n − df + ½) / (df + ½)) of a token that `held` of `count` passages have."""
+    return math.log(1 + (count - held + 0.5) / (held + 0.5))
+
+
+def token_hash(token: str, key: bytes) -> int:
+    """Return the keyed 64-bit hash that stands for a token in files."""
+    digest = hashlib.blake2b(token.encode("utf8", "surrogatepass"), digest_size=8, key=key)
+    return int.from_bytes(digest.digest(), "little")
+
+
+@dataclass(frozen=True, slots=True)
+class PostingBlock:
+    """Counts of every token in the passages of one block, by token.
+
+    `tokens` (t,) are hashes in ascending order; those of token i stand in `rows` and `counts` at
+    `starts[i]:starts[i + 1]`, rows ascending; `lengths` (n,) are tokens per passage.
+    """
+
+    tokens: NDArray[np.uint64]
+    starts: NDArray[np.int64]
+    rows: NDArray[np.uint32]
+    counts: NDArray[np.uint32]
+    lengths: NDArray[np.int64]
+
+    @classmethod
+    def build(cls, texts: Sequence[str], *, key: bytes) -> PostingBlock:
+        """Count the tokens of these texts, one row each; tokens stand between spaces."""
+        number: dict[str, int] = {}
+        lengths = np.zeros(len(texts), dtype=np.int64)
+        numbers: list[int] = []
+        for row, text in enumerate(texts):
+            words = text.split()
+            lengths[row] = len(words)
+            numbers.extend([number.setdefault(word, len(number)) for word in words])
+        hashes = np.array([token_hash(word, key) for word in number], dtype=np.uint64)
+        order = np.argsort(hashes, kind="stable")
+        rank = np.empty(order.size, dtype=np.int64)
+        rank[order] = np.arange(order.size)
+        tokens = rank[np.array(numbers, dtype=np.int64)]
+        pairs = tokens * max(1, len(texts)) + np.repeat(np.arange(len(texts)), lengths)
+        unique, counts = np.unique(pairs, return_counts=True)
+        held, rows = np.divmod(unique, max(1, len(texts)))
+        starts = np.searchsorted(held, np.arange(order.size + 1))
+        return cls(
+            hashes[order],
+            starts.astype(np.int64),
+            rows.astype(np.uint32),
+            counts.astype(np.uint32),
+            lengths,
+        )
+
+    def of(self, token: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """Return the rows that hold a token, and how often each does."""
+        place = int(np.searchsorted(self.tokens, np.uint64(token)))
+        if place == len(self.tokens) or int(self.tokens[place]) != token:
+            return self.rows[:0], self.counts[:0]
+        first, last = self.starts[place : place + 2]
+        return self.rows[first:last], self.counts[first:last]
+
+    def save(self, folder: Path) -> None:
+        """Write one array a file."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in _ARRAYS:
+            np.save(folder / f"{name}.npy", getattr(self, name))
+
+    @classmethod
+    def load(cls, folder: Path) -> PostingBlock:
+        """Map the arrays into memory.
+
+        Raises:
+            OSError: a file is missing.
+        """
+        return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS))
+
+
+@dataclass(frozen=True)
+class FieldPostings:
+    """Counts of one field over the library's passages, from several blocks.
+
+    `places` gives for every row of each block its row in the library, and -1 where it is gone;
+    `count` is the number of the library's rows.
+    """
+
+    blocks: tuple[PostingBlock, ...]
+    places: tuple[Rows, ...]
+    count: int
+    key: bytes
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """Tokens of each row of the library, `(count,)`."""
+        lengths = np.zeros(self.count, dtype=np.int64)
+        for block, place in zip(self.blocks, self.places, strict=True):
+            lengths[place[place >= 0]] = block.lengths[place >= 0]
+        return lengths
+
+    @cached_property
+    def _unit(self) -> Occurrences:
+        mean = self.lengths.mean() if self.lengths.any() else 1.0
+        return np.asarray(K1 * (1 - B + B * self.lengths / mean), dtype=np.float64)
+
+    def occurrences(self, token: str) -> tuple[Rows, Occurrences]:
+        """Return the rows that hold a token, and how often in units of k1 × length factor."""
+        number = token_hash(token, self.key)
+        rows, counts = [_NO_ROWS], [_NO_ROWS]
+        for block, place in zip(self.blocks, self.places, strict=True):
+            inside, often = block.of(number)
+            here = place[inside]
+            rows.append(here[here >= 0])
+            counts.append(often[here >= 0].astype(np.int64))
+        found = np.concatenate(rows)
+        return found, np.concatenate(counts) / self._unit[found]
+
+    def scores(self, tokens: Iterable[str], *, seen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Return BM25 of every row, `(count,)`; a token said twice counts twice.
+
+        Args:
+            tokens: the question's.
+            seen: `(count,)`, the rows over which it is counted how rare a token is.
+        """
+        total = np.zeros(self.count, dtype=np.float64)
+        size = int(np.count_nonzero(seen))
+        for token in tokens:
+            rows, often = self.occurrences(token)
+            held = int(np.count_nonzero(seen[rows]))
+            if held:
+                total[rows] += idf(held, size) * often / (1 + often)
+        return total.astype(np.float32)
+
+    def frequency(self, token: str, *, seen: NDArray[np.bool_]) -> int:
+        """Return how many of the rows hold a token."""
+        return int(np.count_nonzero(seen[self.occurrences(token)[0]]))
+
+
+Count = Callable[[str], tuple[Rows, Occurrences]]
+"""Token → rows that hold it, and how often; both empty for an unknown one."""

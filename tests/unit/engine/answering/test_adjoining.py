@@ -1,0 +1,116 @@
+"""Chinese sentences with what adjoins them, and long prose from its nearest sentence on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from engine.answering.extractive.adjoining import (
+    ADJOINING_CHARACTERS,
+    LONG_PROSE,
+    from_nearest,
+    is_title,
+    join_adjoining,
+    with_adjoining,
+)
+from engine.answering.extractive.excerpt import Excerpt
+from engine.answering.extractive.sentence_scoring import ScoredSentence
+from engine.retrieval.passages import split_passages
+from engine.types import Passage
+
+_TEXT = "第一版由甲撰写。之后由乙维护。目前由丙维护。\n\n# 另一节\n\n此外没有别人。"
+
+
+def _passage(text: str) -> Passage:
+    return Passage(
+        document_id="d.md",
+        chunk_id="c",
+        title="",
+        text=text,
+        start=0,
+        end=len(text),
+        score=1.0,
+        relevance=1.0,
+    )
+
+
+def _weighed(passage: Passage) -> list[ScoredSentence]:
+    return [
+        ScoredSentence(sentence=each, score=0.0, kind=0.0, covered=0.0, hop=None)
+        for each in split_passages([passage])
+    ]
+
+
+def test_what_follows_in_the_section_stands_behind_the_first_sentence() -> None:
+    passage = _passage(_TEXT)
+    weighed = _weighed(passage)
+
+    rows = with_adjoining([1, 0], weighed, [passage])
+    joined = join_adjoining([weighed[row].sentence for row in rows], [passage])
+
+    assert rows == [1, 2, 0]
+    assert [each.text for each in joined] == ["之后由乙维护。目前由丙维护。", "第一版由甲撰写。"]
+    assert all(passage.text[each.start : each.end] == each.text for each in joined)
+
+
+def test_a_sentence_goes_on_no_longer_than_the_limit() -> None:
+    passage = _passage("海风吹着灯塔，船在港里停着不动。" * 30)
+    weighed = _weighed(passage)
+
+    rows = with_adjoining([0], weighed, [passage])
+
+    assert len(rows) > 1
+    assert weighed[rows[-1]].sentence.end <= ADJOINING_CHARACTERS
+
+
+def test_english_sentences_stay_apart() -> None:
+    passage = _passage("The first is here. The second is there.")
+    sentences = split_passages([passage])
+
+    assert join_adjoining(sentences, [passage]) == sentences
+
+
+@pytest.mark.parametrize("text", ["第九回 除暴凶吕布助司徒", "设置系统"])
+def test_a_line_without_a_mark_is_a_title(text: str) -> None:
+    assert is_title(text)
+
+
+@pytest.mark.parametrize("text", ["玄德大喜。", "- 每天运行", "The lighthouse", "编号 12"])
+def test_sentences_items_and_figures_are_no_titles(text: str) -> None:
+    assert not is_title(text)
+
+
+def _read(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    return np.array([float("之母" in text) for text in texts])
+
+
+def test_long_prose_begins_with_the_sentence_nearest_to_the_question() -> None:
+    before, behind = "众人饮酒作乐，不在话下。" * 20, "诸将饯行，相对而泣。" * 30
+    text = f"{before}徐庶之母被囚，乃告归。{behind}"
+    source = _passage(text)
+    excerpt = Excerpt(
+        source=source, start=0, end=len(text), heading="", text=text, score=1.0, logit=1.0
+    )
+
+    found = from_nearest("徐庶为什么离开？", excerpt, _read)
+
+    assert found.text.startswith("徐庶之母被囚")
+    assert LONG_PROSE <= len(found.text) < LONG_PROSE + 20
+    assert text[found.start : found.end] == found.text
+
+
+def test_lists_and_short_prose_are_shown_whole() -> None:
+    for text in ("徐母被囚。庶乃告归。", "- 一\n- 二\n" + "饮酒。" * 200):
+        excerpt = Excerpt(
+            source=_passage(text),
+            start=0,
+            end=len(text),
+            heading="",
+            text=text,
+            score=1.0,
+            logit=1.0,
+        )
+        assert from_nearest("为什么？", excerpt, _read) == excerpt
