@@ -6,7 +6,7 @@
 since has none, is counted, and its question is left out. `recorded/verdicts.jsonl` holds the
 questions, the answer (`baseline`) that the same model wrote from LlamaIndex's vector retrieval with
 as many prompt tokens, and which of the two was preferred, with either order shown first; a tie
-counts half. Writer and judge were the same reader, who knew the arms: a blind reading says more.
+counts half. The model that wrote them judged them too and knew the arms: a blind reading says more.
 
 Printed: how many of the expected points the answers hold, claims flagged, prompt tokens a question,
 and the preferences.
