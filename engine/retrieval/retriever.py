@@ -276,6 +276,7 @@ class HybridRetriever:
         *,
         within: DocumentFilter | None = None,
         top_k: int | None = None,
+        walk: bool = True,
         postprocessors: Sequence[BaseNodePostprocessor] = (),
         home: Callable[[], AbstractContextManager[HybridRetriever]] | None = None,
     ) -> HybridRetriever:
@@ -284,6 +285,7 @@ class HybridRetriever:
         Args:
             within: which documents it sees; None leaves that to each search.
             top_k: how many passages it returns; None as the settings say.
+            walk: False leaves out the walk over titles and names.
             postprocessors: LlamaIndex's, in order, on what was found: they leave out and reorder.
             home: opens the retriever of the library's part that each search is made in.
 
@@ -296,7 +298,9 @@ class HybridRetriever:
         other._within = within
         other._postprocessors = tuple(postprocessors)
         if top_k is not None:
-            other._settings = self._settings.model_copy(update={"top_k": top_k})
+            other._settings = other._settings.model_copy(update={"top_k": top_k})
+        if not walk:
+            other._settings = other._settings.model_copy(update={"walk": False})
         return other
 
     def search(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from graph.text.cjk import count_han
@@ -181,10 +181,17 @@ class EntailmentScorer:
         """Return the best support of these sources for a claim; 0 without words."""
         if not claim.terms or not any(source.sentences for source in sources):
             return SupportScore()
-        if all(_other_script(claim.text, source.passage.text) for source in sources):
+        foreign = [_other_script(claim.text, source.passage.text) for source in sources]
+        own = [n for n, is_foreign in enumerate(foreign) if not is_foreign]
+        other = [n for n, is_foreign in enumerate(foreign) if is_foreign]
+        if not own:
             return self._across(claim, sources)
-        chosen = self._chosen(claim, sources)
-        return self._judged(claim, chosen, sources)
+        near = [sources[n] for n in own]
+        judged = _placed_at(own, self._judged(claim, self._chosen(claim, near), near))
+        if not other or not judged.missing or set(judged.missing) & set(claim.names):
+            return judged
+        across = _placed_at(other, self._across(claim, [sources[n] for n in other]))
+        return judged if across.missing else across
 
     def _chosen(
         self, claim: CheckedClaim, sources: Sequence[EvidenceSource]
@@ -339,6 +346,11 @@ class EntailmentScorer:
             computed=tuple(sorted(computed)),
             unjudged=not missing and not borne,
         )
+
+
+def _placed_at(places: Sequence[int], support: SupportScore) -> SupportScore:
+    """Return support by some of several sources, its spans by their places among all."""
+    return replace(support, spans=tuple((places[n], a, b) for n, a, b in support.spans))
 
 
 def _around(

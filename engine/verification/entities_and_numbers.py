@@ -351,7 +351,7 @@ def _stands(name: str, evidence: str, near: _Folded, whole: _Folded, asked: _Fol
         if not word.islower()
     ]
     words = [word for word in words if word not in _LESSER]
-    if not words or all(near.has(word) for word in words):
+    if not words or all(near.has(word) or _is_initials(word, evidence) for word in words):
         return True
     in_full = whole.has_run(key)
     if in_full and (asked.has_run(key) or any(near.has(word) for word in words)):
@@ -368,10 +368,17 @@ def _han_in_part(key: str, text: str) -> bool:
     return len(bare) >= 2 and bare in text
 
 
+def _is_initials(word: str, evidence: str) -> bool:
+    """Check whether a word is the initials of words of the evidence."""
+    if not 2 <= len(word) <= 6 or not word.isascii():
+        return False
+    letters = r"\w*\W+(?:of |the |and )?".join(word.upper())
+    return re.search(rf"\b{letters}\w*", evidence) is not None
+
+
 def _by_initials(name: str, evidence: str, near: _Folded) -> bool:
     if re.fullmatch(r"(?:[A-Z]\.?){2,6}", name):
-        letters = r"\w*\W+(?:of |the |and )?".join(name.replace(".", ""))
-        return re.search(rf"\b{letters}\w*", evidence) is not None
+        return _is_initials(name.replace(".", ""), evidence)
     initials = "".join(word[0] for word in re.findall(r"\b[A-Z]\w*", name))
     return len(initials) >= 2 and near.has(initials.casefold())
 

@@ -48,6 +48,7 @@ def engine(open_engine, openai_server, tmp_path: Path):
         "check": {"by_model": True, "corrective": True},
         "rerank": {"kind": "llm"},
         "route": {"by_model": True},
+        "overview": {"selection": "dynamic"},
     }
     with open_engine(tmp_path / "library", **sections) as engine:
         for number, (one, other) in enumerate(pairwise(NAMES)):

@@ -203,7 +203,7 @@ def test_a_written_answer_cites_and_keeps_its_prompts_short(
     answer = overview(written, way).answer(question)
 
     check_quotes(written, answer)
-    assert answer.usage.calls == len(openai_server.requests) >= 2
+    assert answer.usage.calls == len(openai_server.requests) >= 1
     limit = 60_000 if way == "drift" else 13_000
     spent = shown_tokens(openai_server)
     print(f"\n{way}: {spent} prompt tokens in {len(openai_server.requests)} calls")
@@ -245,9 +245,7 @@ def test_drift_looks_up_what_the_model_asks_for(written: KnowledgeEngine, openai
 @pytest.mark.parametrize(
     ("way", "stage", "said"),
     [
-        pytest.param("fixed", "map", "1 failed: ", id="fixed"),
         pytest.param("dynamic", "rate", "level 1 not rated: ", id="dynamic"),
-        pytest.param("lazy", "map", "1 failed: ", id="lazy"),
         pytest.param("drift", "explore", "1 failed: ", id="drift"),
     ],
 )
@@ -383,19 +381,18 @@ def test_no_more_reports_are_written_than_a_question_may_pay_for(
         assert engine.stats()["written_reports"] == 2
 
 
-def test_a_question_about_something_reads_whole_passages_in_one_round(
+def test_a_question_about_something_is_answered_from_whole_passages_in_one_call(
     by_default: KnowledgeEngine, openai_server
 ) -> None:
     answer = by_default.ask(QUESTION, mode="global")
 
     shown = [request.question for request in openai_server.requests]
     assert not any(map(is_report, openai_server.requests))
-    assert len(shown) <= 6
-    assert [step.stage for step in answer.trace if step.stage in {"read", "map", "reduce"}] == [
-        "read", "map", "reduce",
-    ]  # fmt: skip
+    assert len(shown) == 1
+    stages = [step.stage for step in answer.trace if step.stage in {"read", "map", "reduce"}]
+    assert stages == ["read", "reduce"]
     titles = {row.title for row in by_default.documents()}
-    above = re.findall(r"^# (.+?)(?: · [\d-]+)?$", "\n".join(shown[:-1]), re.MULTILINE)
+    above = re.findall(r"^# (.+?)(?: · [\d-]+)?$", shown[0], re.MULTILINE)
     assert len(above) >= 10
     assert {*above} <= titles
 
@@ -423,7 +420,9 @@ def test_a_small_window_is_not_overrun(
     graph = {"spacy_model": "none", "reports": "extractive"}
     with open_engine(own, llm=llm, graph=graph) as engine:
         for way in WAYS:
-            check_quotes(engine, overview(engine, way).answer(QUESTION))
+            answer = overview(engine, way).answer(QUESTION)
+            check_quotes(engine, answer)
+            assert {step.stage for step in answer.trace} & {"map", "primer"}
     for request in openai_server.requests:
         shown = sum(count(str(message["content"])) for message in request.body["messages"])
         assert shown + 1_000 <= window

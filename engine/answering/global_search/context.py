@@ -29,6 +29,7 @@ from ...storage.graph_api import (
     Chunk,
     Community,
     CommunityTree,
+    Evidence,
     Point,
     Prompt,
     Report,
@@ -100,13 +101,22 @@ _BETWEEN_NAMES = re.compile(r", | and |、|与")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SourceSheet:
+    """Numbered lines that an answer is written from, and the evidences of each number."""
+
+    context: str
+    evidences: Mapping[int, Sequence[Evidence]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CandidatePoints:
-    """Points that bear on a question, and the chunks that they rest on.
+    """Points that bear on a question, or a `sheet` of all lines; and the chunks they rest on.
 
     `usage` is what gathering cost.
     """
 
     points: Sequence[Point] = ()
+    sheet: SourceSheet | None = None
     chunks: Mapping[str, Chunk] = field(default_factory=dict)
     usage: Usage = field(default_factory=Usage)
 
@@ -483,6 +493,14 @@ class GlobalContext:
         most = min(self.plan.call_tokens, self.settings.global_budget_tokens)
         return _fitting(most, self.models.map, output_tokens=output_tokens)
 
+    def whole_tokens(self, *, output_tokens: int) -> int:
+        """Return the source tokens of a call that writes the answer from them."""
+        return _fitting(
+            self.plan.map_tokens + _HEADING_TOKENS,
+            self.models.answers,
+            output_tokens=output_tokens + self.count(self.earlier),
+        )
+
     def follow_tokens(self, *, output_tokens: int) -> int:
         """Return the passage tokens of a follow-up question."""
         return _fitting(self.plan.follow_tokens, self.models.map, output_tokens=output_tokens)
@@ -503,6 +521,9 @@ def _fitting(tokens: int, gateway: LLMClient | None, *, output_tokens: int) -> i
     room = gateway.context_window - output_tokens - INSTRUCTION_TOKENS
     return min(tokens, max(room, _LEAST_TOKENS))
 
+
+_HEADING_TOKENS = 2_000
+"""Tokens of numbers and headings beside `map_tokens` of sources."""
 
 _LEAST_TOKENS = 200
 """A window too small for this is overrun: the server says so."""

@@ -21,9 +21,10 @@ from ...events import Listener, PassagesEvent, null_listener
 from ...prompts import language_of, stage_prompt
 from ...storage.graph_api import Finding, Point, Prompt, Report
 from ...types import Passage, Usage
+from ...verification.claims import without_markers
 from ..packing import Draft, abstain, expand_marks
 from ..synthesis import TokenStreamer, is_abstention
-from .context import BatchLLM, BatchResult, call_batch
+from .context import BatchLLM, BatchResult, SourceSheet, call_batch
 
 _POINTS = {
     "type": "array",
@@ -47,30 +48,6 @@ _RATINGS = {
         "additionalProperties": False,
     },
 }
-
-
-class EvidenceLocation(Protocol):
-    """A span of a chunk's text."""
-
-    @property
-    def chunk_id(self) -> str: ...  # noqa: D102 - the class says it
-    @property
-    def start(self) -> int: ...  # noqa: D102
-    @property
-    def end(self) -> int: ...  # noqa: D102
-
-
-class CitedPoint(Protocol):
-    """A statement, how much it bears on the question (0–100), and where it was read."""
-
-    @property
-    def text(self) -> str: ...  # noqa: D102
-    @property
-    def score(self) -> float: ...  # noqa: D102
-    @property
-    def evidences(self) -> Sequence[EvidenceLocation]: ...  # noqa: D102
-    @property
-    def community_id(self) -> str: ...  # noqa: D102
 
 
 class SourceChunk(Protocol):
@@ -403,13 +380,29 @@ Check = Callable[[str, Sequence[Passage], Usage], Draft]
 """Builder of a draft from a reply, the passages its marks name, and its usage."""
 
 
-def reduce_prompt(question: str, points: Sequence[CitedPoint], *, earlier: str = "") -> Prompt:
-    """Build the reduce prompt: the points, numbered in order."""
-    lines = (f"[{n}] {' '.join(point.text.split())}" for n, point in enumerate(points, start=1))
+def sheet_of_batch(batch: MapBatch) -> SourceSheet:
+    """Return a batch's lines as they are, each with its finding's evidences."""
+    return SourceSheet(
+        context=batch.context,
+        evidences={n: finding.evidences for n, (_, finding) in batch.findings.items()},
+    )
+
+
+def sheet_of_points(points: Sequence[Point]) -> SourceSheet:
+    """Return points as numbered lines, in order."""
+    numbered = list(enumerate(points, start=1))
+    return SourceSheet(
+        context="\n".join(f"[{n}] {' '.join(point.text.split())}" for n, point in numbered),
+        evidences={n: point.evidences for n, point in numbered},
+    )
+
+
+def reduce_prompt(question: str, sheet: SourceSheet, *, earlier: str = "") -> Prompt:
+    """Build the prompt that the answer is written from."""
     return stage_prompt(
         "reduce",
         language=language_of(question),
-        context="\n".join(lines),
+        context=sheet.context,
         question=question,
         earlier=earlier,
         max_output_tokens=REDUCE_OUTPUT_TOKENS,
@@ -418,47 +411,46 @@ def reduce_prompt(question: str, points: Sequence[CitedPoint], *, earlier: str =
 
 def reduce_with_model(
     question: str,
-    points: Sequence[CitedPoint],
+    sheet: SourceSheet,
     *,
     ask_many: BatchLLM,
     chunks: Mapping[str, SourceChunk],
-    budget_tokens: int,
-    count: TokenCount,
-    limit: int,
     check: Check,
     earlier: str = "",
     on_event: Listener = null_listener,
 ) -> Draft:
-    """Write the answer from the best points in one call; no call without points.
+    """Write the answer from numbered lines in one call; no call without any.
 
-    `limit` is how many points the prompt may hold at most, `budget_tokens` how long they may be;
-    the best by score are kept, and of points in the same words one. `check` makes the reply a
-    draft, its claims held to the passages that the points rest on. `earlier` is what was said
-    before, which the model is shown but cannot cite. `on_event` hears these passages and
-    the text as it
-    is written.
+    `check` makes the reply a draft, its claims held to the passages that the lines rest on.
+    `earlier` is what was said before, which the model is shown but cannot cite. `on_event` hears
+    these passages and the text as it is written. The figure `unmarked` says that the reply names
+    no line.
 
     Raises:
         ModelError: the call failed.
     """
-    kept = best_points(points, limit=limit, budget_tokens=budget_tokens, count=count)
-    figures = {"points": float(len(points)), "used": float(len(kept))}
-    numbers, passages = _evidences(kept, chunks)
+    figures = {"lines": float(len(sheet.evidences))}
+    numbers, passages = _evidences(sheet, chunks)
     on_event(PassagesEvent(passages=tuple(passages)))
     spoken = TokenStreamer(on_event, passages, numbers=numbers)
-    if not kept:
+    if not sheet.evidences:
         detail = "the model found no point relevant to the question"
         draft = abstain(language_of(question), detail=detail, figures=figures)
     else:
-        prompt = reduce_prompt(question, kept, earlier=earlier)
+        prompt = reduce_prompt(question, sheet, earlier=earlier)
         answered = call_batch(ask_many, "answers", [prompt], on_event=spoken.piece)
         figures["prompt_tokens"] = float(answered.usage.prompt_tokens)
         reply = answered.texts[0] or ""
         if reply.strip() and not is_abstention(reply):
-            reply = expand_marks(reply, numbers)
-            draft = _cited(check(reply, passages, answered.usage), figures)
+            figures["unmarked"] = float(without_markers(reply).strip() == reply.strip())
+            draft = check(expand_marks(reply, numbers), passages, answered.usage)
+            if _unsupported(draft):  # a name often stands in the sentence before
+                numbers, passages = _evidences(sheet, chunks, whole=True)
+                wide = check(expand_marks(reply, numbers), passages, answered.usage)
+                draft = wide if _unsupported(wide) < _unsupported(draft) else draft
+            draft = _cited(draft, figures)
         else:
-            detail = "the model found no answer in the points"
+            detail = "the model found no answer in the sources"
             draft = abstain(
                 language_of(question), detail=detail, figures=figures, usage=answered.usage
             )
@@ -466,20 +458,24 @@ def reduce_with_model(
     return draft
 
 
+def _unsupported(draft: Draft) -> int:
+    return sum(not claim.supported for claim in draft.claims)
+
+
 def _cited(draft: Draft, figures: Mapping[str, float]) -> Draft:
-    points, used = int(figures["points"]), int(figures["used"])
+    lines = int(figures["lines"])
     return replace(
         draft,
-        detail=f"{used} of {points} point(s), {len(draft.citations)} citation(s); {draft.detail}",
+        detail=f"{lines} line(s), {len(draft.citations)} citation(s); {draft.detail}",
         figures={**figures, **draft.figures, "citations": float(len(draft.citations))},
     )
 
 
 def best_points(
-    points: Sequence[CitedPoint], *, limit: int, budget_tokens: int, count: TokenCount
-) -> list[CitedPoint]:
+    points: Sequence[Point], *, limit: int, budget_tokens: int, count: TokenCount
+) -> list[Point]:
     """Return the best points within the budget, without repeated wording."""
-    kept: list[CitedPoint] = []
+    kept: list[Point] = []
     seen: set[str] = set()
     left = budget_tokens
     for point in sorted(points, key=lambda point: (-point.score, point.text, point.community_id)):
@@ -492,31 +488,36 @@ def best_points(
 
 
 def _evidences(
-    points: Sequence[CitedPoint], chunks: Mapping[str, SourceChunk]
+    sheet: SourceSheet, chunks: Mapping[str, SourceChunk], *, whole: bool = False
 ) -> tuple[dict[int, list[int]], list[Passage]]:
-    """Each point's number to those of its evidences, and these as passages."""
+    """Each line's number to those of its evidences or their chunks, and these as passages."""
     passages: list[Passage] = []
+    places: dict[tuple[str, int, int], int] = {}
     numbers: dict[int, list[int]] = {}
-    for number, point in enumerate(points, start=1):
-        numbers[number] = []
-        for evidence in point.evidences:
-            chunk = chunks.get(evidence.chunk_id)
-            if chunk is None or len(numbers[number]) == EVIDENCES_PER_POINT:
-                continue
-            passages.append(_passage(chunk, evidence))
-            numbers[number].append(len(passages))
+    for number, evidences in sheet.evidences.items():
+        known = [(each, chunks[each.chunk_id]) for each in evidences if each.chunk_id in chunks]
+        spans = [
+            (each.chunk_id, 0, len(chunk.text)) if whole else (each.chunk_id, each.start, each.end)
+            for each, chunk in known
+        ]
+        spans = list(dict.fromkeys(spans))[:EVIDENCES_PER_POINT]
+        for span in spans:
+            if span not in places:
+                passages.append(_passage(chunks[span[0]], *span))
+                places[span] = len(passages)
+        numbers[number] = [places[span] for span in spans]
     return numbers, passages
 
 
-def _passage(chunk: SourceChunk, evidence: EvidenceLocation) -> Passage:
+def _passage(chunk: SourceChunk, chunk_id: str, start: int, end: int) -> Passage:
     return Passage(
-        text=chunk.text[evidence.start : evidence.end],
+        text=chunk.text[start:end],
         score=1.0,
         relevance=1.0,
         document_id=chunk.document_id,
-        chunk_id=evidence.chunk_id,
+        chunk_id=chunk_id,
         title=chunk.title,
-        start=chunk.start + evidence.start,
-        end=chunk.start + evidence.end,
+        start=chunk.start + start,
+        end=chunk.start + end,
         page=chunk.page,
     )

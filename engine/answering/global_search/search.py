@@ -57,10 +57,12 @@ from .map_reduce import (
     REDUCE_OUTPUT_TOKENS,
     MapBatch,
     Mapped,
+    best_points,
     map_batches,
     map_reports,
     read_questions,
     reduce_with_model,
+    sheet_of_points,
 )
 from .selection import (
     best_reports,
@@ -265,18 +267,7 @@ class GlobalAnswerer:
         with synthesis_span(question) as said:
             draft = None
             if scene.ask_many is not None:
-                gathered = _WAYS[self._selection](scene, watch)
-                spent = gathered.usage
-                if gathered.points or not any(step.figures.get("unusable") for step in watch.steps):
-                    draft = _written(scene, gathered, on_event, ask_many=scene.ask_many)
-                    best = best_of(gathered.points)
-                    watch.record("reduce", draft.detail, draft.text, best, **draft.figures)
-                    if in_other_language(draft.text, language_of(question)):
-                        watch.record(
-                            "language", "the answer is not in the language of the question"
-                        )
-                else:
-                    watch.record("fall back", "no usable reply of the model: answered without it")
+                draft, spent = _by_model(scene, self._selection, watch, on_event)
             if draft is None:
                 draft = _listed(scene, watch, on_event)
             said(draft.text)
@@ -317,6 +308,28 @@ class GlobalAnswerer:
         )
 
 
+_FEWEST_CLAIMS = 2
+"""A reply that names no line and claims less than this is no overview."""
+
+
+def _by_model(
+    scene: GlobalContext, selection: Selection, watch: Tracer, on_event: Listener
+) -> tuple[Draft | None, Usage]:
+    """With a model: the draft, None where no reply was of use, and what it cost besides."""
+    gathered = _WAYS[selection](scene, watch)
+    unread = any(step.figures.get("unusable") for step in watch.steps)
+    draft = None
+    if gathered.sheet or gathered.points or not unread:
+        draft = _written(scene, gathered, on_event, ask_many=scene.model)
+    if draft is None or (draft.figures.get("unmarked") and len(draft.claims) < _FEWEST_CLAIMS):
+        watch.record("fall back", "no usable reply of the model: answered without it")
+        return None, gathered.usage + (draft.usage if draft else Usage())
+    watch.record("reduce", draft.detail, draft.text, best_of(gathered.points), **draft.figures)
+    if in_other_language(draft.text, language_of(scene.question)):
+        watch.record("language", "the answer is not in the language of the question")
+    return draft, gathered.usage
+
+
 def _listed(scene: GlobalContext, watch: Tracer, on_event: Listener) -> Draft:
     """Without a model: a table of contents."""
     draft = table_of_contents(scene, watch)
@@ -330,7 +343,7 @@ def _listed(scene: GlobalContext, watch: Tracer, on_event: Listener) -> Draft:
 def _written(
     scene: GlobalContext, gathered: CandidatePoints, on_event: Listener, *, ask_many: BatchLLM
 ) -> Draft:
-    """With a model: it writes the answer from the best points."""
+    """With a model: it writes the answer from all lines, or from the best points."""
 
     def check(reply: str, passages: Sequence[Passage], usage: Usage) -> Draft:
         return scene.checks.checked(
@@ -342,15 +355,21 @@ def _written(
             summing_up=True,
         )
 
+    sheet = gathered.sheet
+    if sheet is None:
+        kept = best_points(
+            gathered.points,
+            limit=scene.settings.global_points * 2,
+            budget_tokens=scene.reduce_tokens(output_tokens=REDUCE_OUTPUT_TOKENS),
+            count=scene.count,
+        )
+        sheet = sheet_of_points(kept)
     return reduce_with_model(
         scene.question,
-        gathered.points,
+        sheet,
         ask_many=ask_many,
         chunks=gathered.chunks,
         earlier=scene.earlier,
-        budget_tokens=scene.reduce_tokens(output_tokens=REDUCE_OUTPUT_TOKENS),
-        count=scene.count,
-        limit=scene.settings.global_points * 2,
         check=check,
         on_event=on_event,
     )

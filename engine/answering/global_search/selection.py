@@ -1,7 +1,8 @@
 """Selections of a global answer: reports of a level, rated reports, or whole passages.
 
 The lazy selection reads reports only where a question names no subject; every other question is
-answered from whole passages, packed into as few calls as hold them and asked in one round.
+answered from whole passages. What one call holds is read by the call that writes the answer; more
+is mapped to points first, in one round.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ...errors import ModelError
 from ...prompts import language_of, stage_prompt
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import (
+    Chunk,
     Report,
     Selection,
     SelectionLimits,
@@ -30,9 +32,11 @@ from .context import BatchLLM, CandidatePoints, GlobalContext, best_of, call_bat
 from .map_reduce import (
     MAP_OUTPUT_TOKENS,
     RATINGS_SCHEMA,
+    REDUCE_OUTPUT_TOKENS,
     map_batches,
     map_reports,
     read_ratings,
+    sheet_of_batch,
 )
 
 RELEVANT = 0.4
@@ -109,16 +113,33 @@ def points_of(
     by_model = sum(1 for report in shown if report.written_by)
     watch.record("read", f"{len(shown)} report(s), {by_model} by a model",
               "; ".join(report.title for report in shown), by_model=by_model)  # fmt: skip
+    return _read(scene, shown, scene.chunks_of(shown), watch, usage=usage)
+
+
+def _read(
+    scene: GlobalContext,
+    reports: Sequence[Report],
+    chunks: Mapping[str, Chunk],
+    watch: Tracer,
+    *,
+    usage: Usage,
+) -> CandidatePoints:
+    """Gather from reports: whole where one call holds them all, else the points of a map round."""
+    whole = map_batches(
+        reports,
+        budget_tokens=scene.whole_tokens(output_tokens=REDUCE_OUTPUT_TOKENS),
+        count=scene.count,
+    )
+    if len(whole) == 1:
+        return CandidatePoints(sheet=sheet_of_batch(whole[0]), chunks=chunks, usage=usage)
     batches = map_batches(
-        shown,
+        reports,
         budget_tokens=scene.call_tokens(output_tokens=MAP_OUTPUT_TOKENS),
         count=scene.count,
     )
     mapped = map_reports(scene.question, batches, ask_many=scene.model)
     watch.record("map", mapped.detail, best_of(mapped.points), **mapped.figures)
-    return CandidatePoints(
-        points=mapped.points, chunks=scene.chunks_of(shown), usage=usage + mapped.usage
-    )
+    return CandidatePoints(points=mapped.points, chunks=chunks, usage=usage + mapped.usage)
 
 
 FEWEST_FINDINGS = 2
@@ -269,7 +290,7 @@ def _shown(report: Report, limit: int, count: TokenCount) -> str:
 
 
 def from_passages(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
-    """Map the most promising passages, whole and below their document's title, in one round.
+    """Gather the most promising passages, whole and below their document's title.
 
     A question that names no subject tells no passage from another: it is answered from one level's
     reports, those that are missing written first, and from the passages that bring most names
@@ -296,16 +317,9 @@ def from_passages(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
         budget_tokens=scene.plan.map_tokens,
         count=scene.count,
     )
-    batches = map_batches(
-        shown,
-        budget_tokens=scene.call_tokens(output_tokens=MAP_OUTPUT_TOKENS),
-        count=scene.count,
-    )
-    watch.record("read", f"{len(shown)} passage(s) in {len(batches)} call(s)",
+    watch.record("read", f"{len(shown)} passage(s)",
               "; ".join(dict.fromkeys(report.title for report in shown)))  # fmt: skip
-    mapped = map_reports(scene.question, batches, ask_many=scene.model)
-    watch.record("map", mapped.detail, best_of(mapped.points), **mapped.figures)
-    return CandidatePoints(points=mapped.points, chunks=chunks, usage=mapped.usage)
+    return _read(scene, shown, chunks, watch, usage=Usage())
 
 
 def _promising(scene: GlobalContext) -> dict[str, float]:
@@ -316,7 +330,8 @@ def _promising(scene: GlobalContext) -> dict[str, float]:
     """
     pool = scene.plan.pool
     if not scene.generic:
-        found = scene.retriever.search(scene.question, top_k=pool, within=scene.within)
+        whole = scene.retriever.adjusted(walk=False)
+        found = whole.search(scene.question, top_k=pool, within=scene.within)
         top = max((passage.score for passage in found.passages), default=0.0) or 1.0
         return {passage.chunk_id: passage.score / top for passage in found.passages}
     places = scene.places

@@ -23,6 +23,8 @@ from engine.answering.global_search.map_reduce import (
     read_questions,
     read_ratings,
     reduce_with_model,
+    sheet_of_batch,
+    sheet_of_points,
 )
 from engine.answering.global_search.selection import shorten_reports
 from engine.answering.packing import Draft, PackedContext
@@ -108,10 +110,10 @@ def mapped(script: Script, *, budget: int = 1000) -> Mapped:
 
 
 def reduced(script: Script, points: Sequence[Point], *, limit: int = 5) -> Draft:
+    kept = best_points(points, limit=limit, budget_tokens=1000, count=words)
     return reduce_with_model(
-        QUESTION, points, ask_many=script, chunks=CHUNKS, budget_tokens=1000, count=words,
-        limit=limit, check=check,
-    )  # fmt: skip
+        QUESTION, sheet_of_points(kept), ask_many=script, chunks=CHUNKS, check=check
+    )
 
 
 CHECKS = CitationVerifier(CheckSettings(), idf=lambda _: lambda _: 1.0)
@@ -262,6 +264,17 @@ def test_the_answer_is_cited_through_points_to_spans() -> None:
     for citation in draft.citations:
         chunk = CHUNKS[citation.chunk_id]
         assert (" " * chunk.start + chunk.text)[citation.start : citation.end] == citation.quote
+
+
+def test_an_answer_written_from_whole_reports_is_cited_to_their_sentences() -> None:
+    (batch,) = map_batches(REPORTS[:1], budget_tokens=1000, count=words)
+    script = Script(lambda stage, prompt: "The cable broke in 2016 [1].")
+    draft = reduce_with_model(
+        QUESTION, sheet_of_batch(batch), ask_many=script, chunks=CHUNKS, check=check
+    )
+
+    assert batch.context in script.prompts[0].user
+    assert [citation.quote for citation in draft.citations] == ["The cable broke in 2016."]
 
 
 def test_without_points_nobody_is_asked() -> None:

@@ -108,6 +108,17 @@ def test_a_claim_that_needs_sentences_far_apart_rests_on_both() -> None:
     assert any("Mary Holt" in quote for quote in quotes)
 
 
+def test_a_figure_that_only_the_source_of_another_language_holds_is_no_false_one() -> None:
+    english = passage("A part of the fund was diverted by the bursar.")
+    chinese = passage("报纸最早报道为290万欧元。", identity="c")
+    claim = "The paper first reported that €2.9 million of the fund was diverted."
+    found = support(claim, english, chinese)
+
+    assert found.missing == ()
+    assert {place for place, _, _ in found.spans} == {1}
+    assert support(claim.replace("2.9", "3.9"), english, chinese).missing == ("3900000",)
+
+
 def test_across_languages_only_figures_compare() -> None:
     station = passage(STATION)
     assert support("The station was built in 1974.", station).unjudged
@@ -147,6 +158,12 @@ def test_doubt_alone_asks_for_the_cosine() -> None:
         pytest.param(["American"], "in America", (), id="same root"),
         pytest.param(["Émile Zola"], "emile zola", (), id="accents"),
         pytest.param(["Hawkswell"], "在Hawkswell剧院", (), id="Latin in Chinese"),
+        pytest.param(
+            ["FSF's GNU"], "the Free Software Foundation's GNU project", (), id="initials in a name"
+        ),
+        pytest.param(
+            ["FSF's GNU"], "the Fine Art Foundation's GNU project", ("FSF's GNU",), id="others"
+        ),
         pytest.param(["王建国"], "王建军", ("王建国",), id="Chinese, one character off"),
         pytest.param(["尚恩有"], "尚恩喜欢骑马", (), id="Chinese, a verb clings"),
     ],
