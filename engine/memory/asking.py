@@ -108,7 +108,7 @@ def ask_with_memory(
 def names_memory(
     question: str, passages: Sequence[Passage], known: Callable[[], Callable[[str], int]]
 ) -> bool:
-    """Check whether a question names somebody or something that only the user spoke of.
+    """Check whether a question names a person or thing that only the user spoke of.
 
     That is a name which no document holds, but a recalled passage does ("How old is Biscuit?").
     """

@@ -129,7 +129,7 @@ def _speaker(text: str) -> str:
 
 
 def _is_statement(text: str) -> bool:
-    """Check whether somebody says something of themselves, besides asking."""
+    """Check whether the speaker states something, besides asking."""
     return any(
         OWN.search(text[start:end]) and text[end - 1] not in "?？"
         for start, end in sentences_in(text)
