@@ -383,6 +383,8 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
     relation_rows = write_relations(connection, related, only=touched)
     report("cluster", 0, 1)
     clustered = _cluster(connection, options, entity_rows, relation_rows)
+    if touched is not None:
+        touched |= _ends(relation_rows, relation_rows.come, relation_rows.gone)
     again = clustered.again(connection, touched)
     report("report", 0, len(again.communities))
     report_rows, written = _report_anew(connection, again, said=said.texts)
@@ -495,14 +497,11 @@ def _cluster(
     )
     way = options.communities
     if way == "anchored" or (way == "auto" and count > FEW_ENTITIES):
-        columns = list(relations.columns.keys())
-        ends = [columns.index(name) for name in ("source_id", "target_id")]
-        rows = (*ties.before.values(), *ties.after.values())
         change = change_locally(
             connection,
             came={key[0] for key in entity_rows.come},
             gone={key[0] for key in entity_rows.gone},
-            related={row[end] for row in rows for end in ends},
+            related=_ends(ties, ties.before, ties.after),
             count=count,
             parameters=parameters,
         )
@@ -516,6 +515,20 @@ def _cluster(
         write_anchor(connection, parameters, IncrementalState())
     fresh, written = _write_communities(connection, found)
     return _Clustered(every=found, fresh=fresh, written=written)
+
+
+def _ends(rows: Difference, *keys: Iterable[Values]) -> set[str]:
+    """Return the entities at both ends of relations of these keys, as they were and are."""
+    columns = list(relations.columns.keys())
+    ends = [columns.index(name) for name in ("source_id", "target_id")]
+    return {
+        held[key][end]
+        for some in keys
+        for key in some
+        for held in (rows.before, rows.after)
+        if key in held
+        for end in ends
+    }
 
 
 def _cluster_all(connection: Connection, options: DeriveOptions) -> Sequence[Community]:

@@ -30,6 +30,7 @@ from ..errors import EngineError, LibraryBusy, LibraryError, LibraryNotFound, Li
 from ..ingest.change_detection import stat_signature
 from ..types import MetaValue, SourceText
 from . import integrity
+from .files import delete_artifacts
 from .graph_api import (
     Database,
     GraphError,
@@ -342,6 +343,7 @@ class Library:
             raise newer_schema(self.path, held=held, known=SCHEMA)
         if held > 0:
             with self.write() as connection:
+                delete_artifacts(self.path / "derived", "bm25")  # before schema 9 they held words
                 migrate_schema(connection)
             return
         if held or tables:

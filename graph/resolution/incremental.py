@@ -370,7 +370,7 @@ class _Changes:
     ) -> Inputs:
         return Inputs(
             profiles=profiles,
-            stated=self._stated(profiles),
+            stated=[pair for pair in self._stated(profiles) if profiles.keys() >= {*pair}],
             neighbours=self._neighbours,
             judgements=self._judgements,
             look_up=self._kept.profile,

@@ -459,7 +459,7 @@ def is_matchable(key: str) -> bool:
     words = [word for _, _, word in _words(key)]
     letters = sum(c.isalpha() for c in key)
     return letters >= (3 if len(words) == 1 else 1) and not all(
-        word in FUNCTION_WORDS or word in CALENDAR or word.isdigit() for word in words
+        word in _IN_MANY_NAMES or word.isdigit() for word in words
     )
 
 

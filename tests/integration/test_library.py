@@ -76,6 +76,17 @@ def test_what_was_booked_before_cached_tokens_were_is_kept(tmp_path: Path) -> No
         assert ledger.rows() == [before]
 
 
+def test_an_upgrade_leaves_no_file_with_words_of_texts(tmp_path: Path) -> None:
+    with closing(Library(tmp_path / "library")) as held, held.write() as connection:
+        connection.exec_driver_sql("ALTER TABLE keywords DROP COLUMN stamp")
+        connection.exec_driver_sql("PRAGMA user_version = 8")
+    vocabulary = tmp_path / "library" / "derived" / "bm25-0123" / "body" / "vocab.index.json"
+    vocabulary.parent.mkdir(parents=True)
+    vocabulary.write_text('{"lantern": 0}')
+    with closing(Library(tmp_path / "library")):
+        assert not list((tmp_path / "library" / "derived").glob("bm25-*"))
+
+
 # --- one writer, consistent views -------------------------------------------------------------
 
 

@@ -147,3 +147,20 @@ def test_any_changes_of_documents_and_decisions_resolve_as_everything_does(
         resolve_changes(connection)
         assert kept(connection) == step_by_step
         savepoint.rollback()
+
+
+def test_an_alias_of_two_things_stands_beside_a_change_of_one(connection: Connection) -> None:
+    with pytest.MonkeyPatch.context() as patch, connection.begin_nested() as savepoint:
+        patch.setattr(incremental, "MOST", 0)  # never everything, however much changes
+        write_state(connection, "derived", "0")
+        people = [(name, "PERSON") for name in ("Smith", "Maeve Tolland", "Ada Quillon")]
+        said = [(name, ALSO_KNOWN_AS, "Smith") for name in ("Maeve Tolland", "Ada Quillon")]
+        put_document(connection, 0, ("", people, said))
+        resolve_changes(connection)
+        put_document(connection, 1, ("", [("Ingrid Maeve Tolland", "PERSON")], []))
+        resolve_changes(connection)
+        step_by_step = kept(connection)
+        forget_names(connection)
+        resolve_changes(connection)
+        assert kept(connection) == step_by_step
+        savepoint.rollback()

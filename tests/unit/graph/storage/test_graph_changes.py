@@ -82,7 +82,10 @@ def put(
     put_extractions(connection, extractions, extractor="test")
 
 
-def derived_rows(database: Database, options: DeriveOptions = DeriveOptions()) -> dict[str, object]:  # noqa: B008 - frozen
+def derived_rows(
+    database: Database,
+    options: DeriveOptions = DeriveOptions(),  # noqa: B008 - frozen
+) -> dict[str, list[tuple[object, ...]]]:
     derive_graph(database, options=options)
     with database.read() as connection:
         return {
@@ -92,13 +95,16 @@ def derived_rows(database: Database, options: DeriveOptions = DeriveOptions()) -
         }
 
 
-def derived_from_nothing(database: Database) -> dict[str, object]:
+def derived_from_nothing(
+    database: Database,
+    options: DeriveOptions = DeriveOptions(),  # noqa: B008 - frozen
+) -> dict[str, list[tuple[object, ...]]]:
     """The same, with nothing known of the last time."""
     with database.write() as connection:
         write_state(connection, LAYOUTS, "")
         generation = int(read_state(connection, "generation") or 0)
         write_state(connection, "generation", str(generation + 1))
-    return derived_rows(database)
+    return derived_rows(database, options)
 
 
 @pytest.fixture
@@ -165,6 +171,29 @@ def test_a_sentence_that_loses_its_first_chunk_is_cited_from_the_second(
         ]
     assert set(places) == {"a#1"}
     assert derived_from_nothing(database) == after
+
+
+def test_a_sentence_goes_from_a_report_with_the_other_end_of_its_relation(
+    database: Database,
+) -> None:
+    texts = {"c": "She never knew him."}
+    for number in range(4):
+        texts[f"a{number}"] = f"Ada Brine moored the Petrel at Gull Quay, as letter {number} says."
+        texts[f"b{number}"] = f"Orrin Vale and Tomas Reed left Port Merrow in year {number}."
+    said = Statement(start=0, end=19, subject="ada brine", predicate="knows", object="orrin vale")
+    with database.write() as connection:
+        for key, text in texts.items():
+            put(connection, Chunk(id=key, document_id=key, title="", text=text))
+        put_extractions(connection, {"c": Extraction(statements=(said,))}, extractor="test")
+    options = DeriveOptions(max_community_size=3)
+    before = derived_rows(database, options)
+    assert "She never knew him." in repr(before["reports"])
+    with database.write() as connection:
+        delete_chunks(connection, [key for key in texts if key.startswith("b")])
+    after = derived_rows(database, options)
+    assert {row[0] for row in after["communities"]} < {row[0] for row in before["communities"]}
+    assert "She never knew him." not in repr(after["reports"])
+    assert after == derived_from_nothing(database, options)
 
 
 def test_a_relation_that_is_summarised_anew_makes_its_report_anew(database: Database) -> None:

@@ -32,8 +32,12 @@ NAMES = [
     "海鸥码头",
     "码头协会",
     "海鸥码头协会",
+    "who? when",
+    "march | april",
+    "トヨタ",
+    "yahoo! トヨタ",
 ]
-"""Longer names that hide shorter ones, in words and in Chinese characters."""
+"""Longer names that hide shorter ones, in words and in Chinese characters; some without a word."""
 TEXTS = [
     "Ada Brine Society met at Gull Quay. Brine left.",
     "The Gull Quay Society of Port Merrow; Ada; the Brine Society of Ada Brine.",
@@ -41,6 +45,7 @@ TEXTS = [
     "海鸥码头协会在海鸥码头。海鸥飞过码头协会。",
     "Ada Brine 加入海鸥码头协会, a Society in Port Merrow.",
     "Nothing of all this stands here.",
+    "Who? When? Yahoo! トヨタ was founded in March | April.",
 ]
 
 Library = Mapping[str, str]

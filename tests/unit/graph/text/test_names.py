@@ -126,6 +126,12 @@ def test_a_known_name_in_a_text(name: str, text: str, found: bool) -> None:
     assert bool(NameMatcher([name_key(name)]).match(text)) is found
 
 
+@pytest.mark.parametrize("name", ["who? when", "march | april", "トヨタ", "トヨタ グループ"])
+def test_what_holds_no_word_of_its_own_is_found_nowhere(name: str) -> None:
+    matcher = NameMatcher([name], [name])
+    assert matcher.match("Who; when it rains? March | April! あい うえ トヨタ グループ") == []
+
+
 def test_any_case_finds_words_in_lower_case() -> None:
     matcher = NameMatcher(["teutberga"])
     assert [m.key for m in matcher.match("who was teutberga?", any_case=True)] == ["teutberga"]
