@@ -313,7 +313,7 @@ def _excerpts(
 
 STRAY = 2.0
 """Logits below the first sentence at which a further one is left out, unless it adds to it."""
-ADDS, CERTAIN = 0.15, 4.0
+ADDS, CERTAIN = 0.15, 7.0
 """Share of the question's weight from which on a further sentence adds; nothing adds to one that
 has such a logit."""
 
@@ -456,9 +456,9 @@ def _told(read: _Read, context: Excerpt | None, *, figures: Mapping[str, float])
 
 
 _ITEM = re.compile(r"(?m)^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]")
-SHORT_BLOCK, FOLLOWS = 60, 15
+SHORT_BLOCK, PRECEDES, FOLLOWS = 60, 40, 15
 """A block of so many words, and any list, is shown whole; else a sentence goes on where so many
-words follow it."""
+words follow it, and the block begins with what stands before it where that is so short."""
 
 
 def _with_context(
@@ -477,7 +477,8 @@ def _with_context(
     if count_words(context.text) <= SHORT_BLOCK or _ITEM.search(context.text):
         shown = [(context.start, context.end)]
     elif count_words(text[last : context.end]) >= FOLLOWS:
-        shown = [(first, context.end)]
+        is_near = count_words(text[context.start : first]) <= PRECEDES
+        shown = [(context.start if is_near else first, context.end)]
     else:
         shown = [(first, last), (context.start, first)]
     told = [(start, start + len(text[start:end].rstrip())) for start, end in shown if end > start]
