@@ -62,6 +62,10 @@ ABSTENTION: dict[Language, str] = {
     "zh": "资料库中没有足够的依据来回答这个问题。",
 }
 
+HESITATION: dict[Language, str] = {
+    "en": "This may not answer the question:",
+    "zh": "以下内容不一定回答了这个问题：",
+}
 UNSURE: dict[Language, str] = {
     "en": "The library may not answer this. The nearest that it says:",
     "zh": "资料库可能没有回答这个问题。其中最接近的是：",

@@ -13,7 +13,7 @@ from graph.text.cjk import in_script_of
 
 from ...embeddings.span_reading import Reading
 from ...plain_text import strip_markdown
-from ...prompts import UNSURE, language_of
+from ...prompts import HESITATION, UNSURE, language_of
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import (
     Sentence,
@@ -25,6 +25,7 @@ from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, TextAt, abstain, cite_span
 from .adjoining import from_nearest, is_title, join_adjoining, with_adjoining
 from .answer_spans import Candidate, Span, rank_spans
+from .blocks import count_words
 from .chinese_fact_questions import fact_question
 from .chinese_facts import Stated, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
@@ -36,6 +37,7 @@ from .excerpt import (
     around,
     choose_excerpts,
     likeliest_place,
+    plain_excerpt,
     render_excerpt,
     told_at_one_place,
 )
@@ -209,7 +211,7 @@ def extractive_answer(
     else:
         draft = _told(analysis, context, figures=found)
     if found["held"] >= min_evidence:
-        return draft
+        return draft if excerpts else _hesitant(draft, question)
     is_near = one_excerpt and _is_near(found, asked.language)
     return _declined(draft, question, is_near=is_near, least=min_evidence)
 
@@ -217,6 +219,17 @@ def extractive_answer(
 NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": math.inf}
 """Probability that the library holds the answer, or the reader's logit, from which what is nearest
 is told below a word of doubt."""
+
+
+HESITANT = 0.4
+"""An answer that is likely to be right by less is told below a word of doubt."""
+
+
+def _hesitant(draft: Draft, question: str) -> Draft:
+    if draft.evidence is None or draft.evidence >= HESITANT:
+        return draft
+    doubt = in_script_of(question, HESITATION[language_of(question)])
+    return replace(draft, text=f"{doubt}\n\n{draft.text}")
 
 
 def _is_near(figures: Mapping[str, float], language: str) -> bool:
@@ -427,13 +440,14 @@ def _excerpted(excerpts: Sequence[Excerpt], *, figures: Mapping[str, float]) -> 
 
 def _told(read: _Read, context: Excerpt | None, *, figures: Mapping[str, float]) -> Draft:
     """Present sentences, and below them the block around the first."""
-    text, citations = _present(read.sentences, read.passages)
+    lines, citations = _present(read.sentences, read.passages)
     if context is not None:
-        text, citations = _with_context(text, citations, context)
+        lines, citations = _with_context(lines, citations, context)
+    text = "\n".join(f"{line} [{number}]" for number, line in enumerate(lines, start=1))
     strength, of = figures["evidence"], len(read.weighed)
     return Draft(
         text=text,
-        citations=citations,
+        citations=tuple(citations),
         evidence=strength,
         short=_short(read, citations),
         detail=f"{len(citations)} sentence(s) of {of}, evidence {strength:.2f}",
@@ -441,21 +455,42 @@ def _told(read: _Read, context: Excerpt | None, *, figures: Mapping[str, float])
     )
 
 
+_ITEM = re.compile(r"(?m)^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]")
+SHORT_BLOCK, PRECEDES, FOLLOWS = 60, 40, 15
+"""A block of so many words, and any list, is shown whole; else a sentence goes on where so many
+words follow it, and the block begins with what stands before it where that is so short."""
+
+
 def _with_context(
-    text: str, citations: tuple[Citation, ...], context: Excerpt
-) -> tuple[str, tuple[Citation, ...]]:
-    """Add the block around a sentence, in the place of one that it begins with."""
-    start, end = (context.source.start + place for place in (context.start, context.end))
-    first = citations[0]
-    if first.document_id == context.source.document_id and len(citations) == 1:
-        if (first.start, first.end) == (start, end):
-            return text, citations
-        if first.start == start:
-            whole = cite_span(context.source, context.start, context.end, number=1)
-            return render_excerpt(context, 1), (whole,)
-    number = len(citations) + 1
-    added = cite_span(context.source, context.start, context.end, number=number)
-    return f"{text}\n\n{render_excerpt(context, number)}", (*citations, added)
+    lines: list[str], citations: list[Citation], context: Excerpt
+) -> tuple[list[str], list[Citation]]:
+    """Show the first sentence within the block around it, nothing of it twice.
+
+    A short block is shown whole. Of a long one the sentence goes on to its end, or, where little
+    follows, what stands before it comes behind.
+    """
+    source, text = context.source, context.source.text
+    first, last = (each - source.start for each in (citations[0].start, citations[0].end))
+    is_inside = citations[0].document_id == source.document_id
+    if not (is_inside and context.start <= first < last <= context.end):
+        return lines, citations
+    if count_words(context.text) <= SHORT_BLOCK or _ITEM.search(context.text):
+        shown = [(context.start, context.end)]
+    elif count_words(text[last : context.end]) >= FOLLOWS:
+        is_near = count_words(text[context.start : first]) <= PRECEDES
+        shown = [(context.start if is_near else first, context.end)]
+    else:
+        shown = [(first, last), (context.start, first)]
+    told = [(start, start + len(text[start:end].rstrip())) for start, end in shown if end > start]
+    parts = [lines[0] if place == (first, last) else plain_excerpt(text, *place) for place in told]
+    cited = [cite_span(source, *place, number=1) for place in told]
+    return (
+        [*parts[:1], *lines[1:], *parts[1:]],
+        [
+            replace(each, number=number)
+            for number, each in enumerate([*cited[:1], *citations[1:], *cited[1:]], start=1)
+        ],
+    )
 
 
 def _read(
@@ -575,16 +610,17 @@ def _both(compared: TwoSidedComparison, *, limit: int) -> list[int]:
 
 def _present(
     chosen: Sequence[Sentence], passages: Sequence[Passage]
-) -> tuple[str, tuple[Citation, ...]]:
+) -> tuple[list[str], list[Citation]]:
+    """Return a line and a citation of each sentence; of adjoining ones together."""
     lines, citations = [], []
     for number, sentence in enumerate(join_adjoining(chosen, passages), start=1):
         passage = passages[sentence.passage]
         line = with_neighbours(
             strip_markdown(sentence.text, columns=sentence.columns), title=passage.title
         )
-        lines.append(f"{line} [{number}]")
+        lines.append(line)
         citations.append(cite_span(passage, sentence.start, sentence.end, number=number))
-    return "\n".join(lines), tuple(citations)
+    return lines, citations
 
 
 def _short(read: _Read, citations: Sequence[Citation]) -> ShortAnswer | None:

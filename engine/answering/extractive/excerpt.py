@@ -77,9 +77,9 @@ REACH, LIST_REACH = 2_000, 6_000
 and a list."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
-PLAIN, PLAINLY = 4.0, 0.8
+PLAIN, PLAINLY = 4.0, 1.0
 """Logit of a block that tells a fact, and how far it lies above that of loose sentences."""
-SETTLED = 7.8
+SETTLED = 5.5
 """Logit of sentences beside which no block is read."""
 BOTH = {"en": 4.0, "zh": 11.0}
 """A reader's logit from which a block that names all sides is taken to compare them."""
@@ -201,7 +201,7 @@ def told_at_one_place(
     if beside >= SETTLED:
         return []
     blocks = split_blocks(passages[:READ_PASSAGES])
-    candidates = _candidates(_windows(blocks, passages), weighed, wanted)[:MORE_BLOCKS]
+    candidates = _candidates(_windows(blocks, passages), weighed, wanted)[:READ_BLOCKS]
     if not candidates:
         return []
     unsigned = np.zeros(len(candidates), dtype=np.bool_)
@@ -662,13 +662,21 @@ _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]"
 
 def render_excerpt(excerpt: Excerpt, number: int) -> str:
     """Return an excerpt below its heading with the mark of its citation; its own `[3]` is `(3)`."""
-    text = _reflowed(_MARK.sub(r"(\1)", excerpt.text))
+    text = plain_excerpt(excerpt.text, 0, len(excerpt.text))
     gap = "\n" if text.endswith(("```", "|")) else " "
     return (
         f"### {excerpt.heading}\n\n{text}{gap}[{number}]"
         if excerpt.heading
         else f"{text}{gap}[{number}]"
     )
+
+
+def plain_excerpt(text: str, start: int, end: int) -> str:
+    """Return a part of a text as it is shown: wrapped lines joined, its own `[3]` as `(3)`."""
+    line = text.rfind("\n", 0, start) + 1  # a line is known to be wrapped by its length
+    shown = _reflowed(_MARK.sub(r"(\1)", text[line:end]))
+    before = _MARK.sub(r"(\1)", text[line:start])
+    return shown.removeprefix(before) if before else shown
 
 
 _WRAPPED_CHARACTERS = 45

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.answering.extractive.answer import LIKE, UNLIKE, extractive_answer
+from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractive_answer
 from engine.answering.extractive.blocks import WINDOW_WORDS, count_words, split_blocks
 from engine.answering.extractive.excerpt import Excerpt, direct_first, render_excerpt
 from engine.answering.extractive.intent import (
@@ -25,7 +25,7 @@ from engine.answering.extractive.intent import (
 )
 from engine.answering.extractive.known_as import KnownAs
 from engine.answering.packing import Draft
-from engine.prompts import UNSURE, is_abstention
+from engine.prompts import HESITATION, UNSURE, is_abstention
 from engine.storage.tokenization import tokens
 from engine.types import Passage
 
@@ -315,23 +315,64 @@ def test_a_fact_is_told_by_the_block_that_is_plainly_better_than_its_sentences(
     assert draft.text.startswith("### The yard") == is_block
 
 
-def test_a_fact_is_the_sentence_that_says_it_first_and_the_block_around_it_below() -> None:
-    said = "She is a mail boat. She was built in Bergen in 1961. She sails on Mondays."
-    text = f"## The Gull\n\n{said}\n"
+BUILT = "She was built in Bergen in 1961."
+OTHERS = " ".join(f"Her mate number {n} sang of herring and rain all night." for n in range(7))
+
+
+@pytest.mark.parametrize(
+    ("block", "shown"),
+    [
+        pytest.param(
+            f"She is a mail boat. {BUILT} She sails on Mondays.",
+            [f"She is a mail boat. {BUILT} She sails on Mondays."],
+            id="a short block whole",
+        ),
+        pytest.param(
+            f"She is a mail boat. {BUILT} {OTHERS}",
+            [f"She is a mail boat. {BUILT} {OTHERS}"],
+            id="with the little that stands before it",
+        ),
+        pytest.param(
+            f"{OTHERS} {BUILT} {OTHERS[:107]}",
+            [f"{BUILT} {OTHERS[:107]}"],
+            id="from the sentence on",
+        ),
+        pytest.param(
+            f"{OTHERS} {BUILT}",
+            [BUILT, OTHERS],
+            id="what stands before it below",
+        ),
+    ],
+)
+def test_a_fact_is_shown_within_its_block_and_nothing_twice(block: str, shown: list[str]) -> None:
+    text = f"## The Gull\n\n{block}\n"
     draft = _asked("When was the Gull built in Bergen?", [_passage(text)])
 
-    assert draft.text.splitlines()[0].endswith("She was built in Bergen in 1961. [1]")
-    assert draft.text.endswith(f"### The Gull\n\n{said} [2]")
+    assert [citation.quote for citation in draft.citations] == shown
+    for number, quote in enumerate(shown, start=1):
+        assert f"{quote} [{number}]" in draft.text
+    assert draft.text.count(BUILT) == 1
     for citation in draft.citations:
         assert text[citation.start : citation.end] == citation.quote
 
 
-def test_a_block_that_begins_with_the_sentence_that_says_a_fact_stands_in_its_place() -> None:
-    text = "## The Gull\n\nThe Gull was built in Bergen in 1961. She sails on Mondays.\n"
+def test_lines_of_a_wrapped_block_are_joined_from_its_middle_on() -> None:
+    text = f"## The Gull\n\n{OTHERS} {BUILT[:7]}\n{BUILT[8:]} {OTHERS[:107]}\n"
     draft = _asked("When was the Gull built in Bergen?", [_passage(text)])
 
-    assert draft.text == f"### The Gull\n\n{text.splitlines()[2]} [1]"
-    assert len(draft.citations) == 1
+    assert f"{BUILT} {OTHERS[:107]}" in draft.text
+
+
+def test_sentences_that_are_hardly_likely_to_answer_stand_below_a_word_of_doubt() -> None:
+    doubted = set[bool]()
+    for said in (BUILT, "The Gull was built in Bergen in 1961.", "Bergen built no gull in spring."):
+        draft = _asked("When was the Gull built in Bergen?", [_passage(f"{said} {OTHERS}\n")])
+        if not draft.abstained:
+            is_doubted = draft.text.startswith(HESITATION["en"])
+            assert draft.evidence is not None
+            assert is_doubted == (draft.evidence < HESITANT)
+            doubted.add(is_doubted)
+    assert doubted == {False, True}
 
 
 def test_a_sentence_from_elsewhere_that_says_nothing_more_is_left_out() -> None:
