@@ -1,6 +1,6 @@
 """Answer of several steps: the last step's sentence, those that lead to it, then the rest.
 
-Each part keeps its citation, under a new number; a span that two steps cite stands once.
+Each part keeps its citation, under a new number; of spans that overlap, the first one stands.
 """
 
 from __future__ import annotations
@@ -33,20 +33,37 @@ def chain_answer(
         return first
     ordered = [_parts(last)[:1], *(_parts(each)[:1] for each in inner)]
     ordered += [] if first.abstained else [_parts(first)]
-    parts: dict[tuple[str, int, int], _Part] = {}
-    for text, citation in (part for some in ordered for part in some):
-        parts.setdefault((citation.document_id, citation.start, citation.end), (text, citation))
-    chosen = list(parts.values())[:MOST_PARTS]
+    chosen: list[_Part] = []
+    for part in (part for some in ordered for part in some):
+        if not any(_overlap(part[1], told) for _, told in chosen):
+            chosen.append(part)
+    del chosen[MOST_PARTS:]
     if not chosen:
         return first
     return replace(
         first,
-        text="\n".join(f"{text} [{n}]" for n, (text, _) in enumerate(chosen, start=1)),
+        text=_joined([text for text, _ in chosen]),
         citations=tuple(replace(cited, number=n) for n, (_, cited) in enumerate(chosen, start=1)),
         short=_short(last.short, chosen),
         evidence=last.evidence,
         abstained=False,
     )
+
+
+def _overlap(one: Citation, other: Citation) -> bool:
+    same = one.document_id == other.document_id
+    return same and max(one.start, other.start) < min(one.end, other.end)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Number the parts, one a line; a blank line parts an excerpt from what is beside it."""
+    joined, last = "", ""
+    for number, part in enumerate(texts, start=1):
+        if joined:
+            joined += "\n\n" if "\n" in part + last else "\n"
+        gap = "\n" if part.endswith(("```", "|")) else " "
+        joined, last = f"{joined}{part}{gap}[{number}]", part
+    return joined
 
 
 def _parts(answer: Answer) -> list[_Part]:

@@ -128,6 +128,19 @@ def test_a_span_that_two_steps_cite_stands_once() -> None:
     assert answer.text == "Eve Marsh [1]\nAda Marsh [2]"
 
 
+def test_of_parts_that_overlap_the_first_stands_and_an_excerpt_stands_by_itself() -> None:
+    block = "### Marsh\n\nAda Marsh was a pilot. She made Low Tide."
+    cited = READ[QUESTION].citations[0]
+    wide = replace(cited, number=2, end=cited.end + 40)
+    first = replace(READ[QUESTION], text=f"Ada Marsh [1]\n\n{block} [2]", citations=(cited, wide))
+    elsewhere = replace(wide, document_id="Almanac")
+
+    assert chain_answer(first, [], READ[OUTER]).text == "Eve Marsh [1]\nAda Marsh [2]"
+    apart = replace(first, citations=(cited, elsewhere))
+    said = chain_answer(apart, [], READ[OUTER])
+    assert said.text == f"Eve Marsh [1]\nAda Marsh [2]\n\n{block} [3]"
+
+
 @pytest.mark.parametrize(
     ("question", "inner", "outer"),
     [
