@@ -95,6 +95,11 @@ def replay_events(answer: Answer, on_event: Listener) -> None:
         on_event(RouteEvent(route=answer.route))
     for step in answer.trace:
         on_event(StepEvent(step=step))
+    say_answer(answer, on_event)
+
+
+def say_answer(answer: Answer, on_event: Listener) -> None:
+    """Tell the passages of an answer, and its text as one piece whose marks count them."""
     passages = answer.passages or tuple(as_passage(each) for each in answer.citations)
     on_event(PassagesEvent(passages=passages))
     TokenStreamer(on_event, passages).end(Draft(text=answer.text, citations=answer.citations))
