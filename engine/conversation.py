@@ -356,8 +356,13 @@ def _mention(text: str, name: Name) -> _Mention:
     return _Mention(said, f"{wider.group()}{said}" if wider else said, person, thing)
 
 
+_HEADINGS = re.compile(r"(?:\s*#{1,6} [^\n]*\n)+")
+
+
 def _opening(said: str) -> str:
-    """Return the first sentence of an answer."""
+    """Return the first sentence of an answer, below its heading."""
+    heading = _HEADINGS.match(said)
+    said = said[heading.end() :] if heading else said
     spans = sentence_spans(said[:_READ_OF_ANSWER])
     return said[slice(*spans[0])] if spans else ""
 
