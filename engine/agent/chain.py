@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from ..prompts import without_doubt
 from ..types import Answer, Citation, ShortAnswer
 
 MOST_PARTS = 4
@@ -69,7 +70,8 @@ def _joined(texts: Sequence[str]) -> str:
 def _parts(answer: Answer) -> list[_Part]:
     """Return the texts of an answer that each end with the mark of one citation."""
     cited = {each.number: each for each in answer.citations}
-    found = [(each, int(each["number"])) for each in _PART.finditer(answer.text)]
+    parts = _PART.finditer(without_doubt(answer.text))
+    found = [(each, int(each["number"])) for each in parts]
     return [
         (each.group()[: each.start("number") - each.start() - 1].strip(), cited[number])
         for each, number in found

@@ -78,6 +78,13 @@ def is_abstention(text: str) -> bool:
     return said.startswith(_ABSTENTIONS)
 
 
+def without_doubt(text: str) -> str:
+    """Return a text without a word of doubt above it, in either Chinese script."""
+    above, _, below = text.partition("\n\n")
+    above = simplified(above) if has_han(above[:1]) else above
+    return below if above in HESITATION.values() else text
+
+
 _ABSTENTIONS = (*ABSTENTION.values(), *UNSURE.values())
 _LONGEST_ABSTENTION = max(map(len, _ABSTENTIONS))
 
