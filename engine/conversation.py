@@ -25,7 +25,7 @@ from .errors import ModelError, QuestionError
 from .events import Listener
 from .ingest.document import sanitise_text
 from .llm.client import LLMClient
-from .prompts import is_abstention, language_of, stage_prompt
+from .prompts import is_abstention, language_of, stage_prompt, without_doubt
 from .retrieval.passages import Tracer
 from .retrieval.retriever import HybridRetriever
 from .routing.rules import classify_scope
@@ -356,8 +356,14 @@ def _mention(text: str, name: Name) -> _Mention:
     return _Mention(said, f"{wider.group()}{said}" if wider else said, person, thing)
 
 
+_HEADINGS = re.compile(r"(?:\s*#{1,6} [^\n]*\n)+")
+
+
 def _opening(said: str) -> str:
-    """Return the first sentence of an answer."""
+    """Return the first sentence of an answer, below doubt and heading."""
+    said = without_doubt(said)
+    heading = _HEADINGS.match(said)
+    said = said[heading.end() :] if heading else said
     spans = sentence_spans(said[:_READ_OF_ANSWER])
     return said[slice(*spans[0])] if spans else ""
 

@@ -1,6 +1,6 @@
 """Answer of several steps: the last step's sentence, those that lead to it, then the rest.
 
-Each part keeps its citation, under a new number; a span that two steps cite stands once.
+Each part keeps its citation, under a new number; of spans that overlap, the first one stands.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from ..prompts import without_doubt
 from ..types import Answer, Citation, ShortAnswer
 
 MOST_PARTS = 4
@@ -33,15 +34,16 @@ def chain_answer(
         return first
     ordered = [_parts(last)[:1], *(_parts(each)[:1] for each in inner)]
     ordered += [] if first.abstained else [_parts(first)]
-    parts: dict[tuple[str, int, int], _Part] = {}
-    for text, citation in (part for some in ordered for part in some):
-        parts.setdefault((citation.document_id, citation.start, citation.end), (text, citation))
-    chosen = list(parts.values())[:MOST_PARTS]
+    chosen: list[_Part] = []
+    for part in (part for some in ordered for part in some):
+        if not any(_overlap(part[1], told) for _, told in chosen):
+            chosen.append(part)
+    del chosen[MOST_PARTS:]
     if not chosen:
         return first
     return replace(
         first,
-        text="\n".join(f"{text} [{n}]" for n, (text, _) in enumerate(chosen, start=1)),
+        text=_joined([text for text, _ in chosen]),
         citations=tuple(replace(cited, number=n) for n, (_, cited) in enumerate(chosen, start=1)),
         short=_short(last.short, chosen),
         evidence=last.evidence,
@@ -49,10 +51,27 @@ def chain_answer(
     )
 
 
+def _overlap(one: Citation, other: Citation) -> bool:
+    same = one.document_id == other.document_id
+    return same and max(one.start, other.start) < min(one.end, other.end)
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Number the parts, one a line; a blank line parts an excerpt from what is beside it."""
+    joined, last = "", ""
+    for number, part in enumerate(texts, start=1):
+        if joined:
+            joined += "\n\n" if "\n" in part + last else "\n"
+        gap = "\n" if part.endswith(("```", "|")) else " "
+        joined, last = f"{joined}{part}{gap}[{number}]", part
+    return joined
+
+
 def _parts(answer: Answer) -> list[_Part]:
     """Return the texts of an answer that each end with the mark of one citation."""
     cited = {each.number: each for each in answer.citations}
-    found = [(each, int(each["number"])) for each in _PART.finditer(answer.text)]
+    parts = _PART.finditer(without_doubt(answer.text))
+    found = [(each, int(each["number"])) for each in parts]
     return [
         (each.group()[: each.start("number") - each.start() - 1].strip(), cited[number])
         for each, number in found

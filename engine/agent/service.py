@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..answering.answerer import LocalAnswerer
+from ..answering.synthesis import say_answer
 from ..config import AgentSettings
-from ..events import Listener, PassagesEvent, TokensEvent, null_listener, without_tokens
+from ..events import Listener, null_listener, without_tokens
 from ..llm.client import LLMClient
 from ..retrieval.retriever import HybridRetriever, SearchResult
 from ..storage.schema import DocumentFilter
@@ -73,8 +74,7 @@ class AgentSearch:
             limits=self.limits,
             on_event=on_event,
         )
-        on_event(PassagesEvent(passages=answer.passages))
-        on_event(TokensEvent(text=answer.text))
+        say_answer(answer, on_event)
         return answer
 
     def decider(self) -> Decide:

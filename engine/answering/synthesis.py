@@ -81,9 +81,7 @@ class TokenStreamer:
             citation.number: tuple(
                 number
                 for number, passage in enumerate(self._passages, start=1)
-                if passage.document_id == citation.document_id
-                and passage.start <= citation.start
-                and citation.end <= passage.end
+                if _holds(passage, citation)
             )[:1]
             for citation in citations
         }
@@ -95,9 +93,25 @@ def replay_events(answer: Answer, on_event: Listener) -> None:
         on_event(RouteEvent(route=answer.route))
     for step in answer.trace:
         on_event(StepEvent(step=step))
-    passages = answer.passages or tuple(as_passage(each) for each in answer.citations)
+    say_answer(answer, on_event)
+
+
+def say_answer(answer: Answer, on_event: Listener) -> None:
+    """Tell the passages of an answer, and its text as one piece whose marks count them.
+
+    Quotes from elsewhere stand behind the passages.
+    """
+    elsewhere = (
+        each for each in answer.citations if not any(_holds(one, each) for one in answer.passages)
+    )
+    passages = (*answer.passages, *map(as_passage, elsewhere))
     on_event(PassagesEvent(passages=passages))
     TokenStreamer(on_event, passages).end(Draft(text=answer.text, citations=answer.citations))
+
+
+def _holds(passage: Passage, citation: Citation) -> bool:
+    is_same = passage.document_id == citation.document_id
+    return is_same and passage.start <= citation.start and citation.end <= passage.end
 
 
 def _before_begun_mark(text: str) -> int:

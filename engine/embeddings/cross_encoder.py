@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _LOGGER = logging.getLogger("loregraph.models")
 
 WINDOW_TOKENS = 128
-"""Tokens read of a question and a text: the time of a pair grows with them."""
+"""Tokens read of a question and a text, the longer cut first; a pair takes time by its tokens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class CrossEncoder:
                 tokeniser = read_tokeniser(
                     model_file(CROSS_ENCODER, "tokenizer.json", self._environment)
                 )
-                tokeniser.enable_truncation(self._window_tokens, strategy="only_second")
+                tokeniser.enable_truncation(self._window_tokens, strategy="longest_first")
                 path = model_file(CROSS_ENCODER, "model.onnx", self._environment)
                 model = with_output(path.read_bytes(), LAYER_OUTPUT)
                 self._loaded = (tokeniser, open_session(model))

@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from ..answering.synthesis import say_answer
 from ..events import (
     AnswerEvent,
     CitationsEvent,
     Event,
     Listener,
-    PassagesEvent,
     StepEvent,
     TokensEvent,
     UsageEvent,
@@ -98,8 +98,7 @@ def ask_with_memory(
     answer = replace(answer, memory=found.passages, warnings=warnings, trace=(*answer.trace, step))
     on_event(StepEvent(step=step))
     if not is_spoken:
-        on_event(PassagesEvent(passages=answer.passages))
-        on_event(TokensEvent(text=answer.text))
+        say_answer(answer, on_event)
     for event in closing_events(answer):
         on_event(event)
     return answer

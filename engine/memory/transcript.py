@@ -69,10 +69,16 @@ def answer_message(answer: Answer, *, at: str) -> Message | None:
 
 
 def cited_part(answer: Answer) -> str:
-    """Return the first cited sentences of an answer, 240 characters at most."""
+    """Return the first cited sentences of an answer, 240 characters at most.
+
+    A sentence is cited that has a mark, or stands in what is quoted.
+    """
     text = _HEADING.sub("", answer.text)
     sentences = [match.group().strip() for match in _SENTENCE.finditer(text)]
-    cited = [each for each in sentences if _MARK.search(each)] or sentences
+    quoted = "\n".join(" ".join(each.quote.split()) for each in answer.citations)
+    cited = [
+        each for each in sentences if _MARK.search(each) or " ".join(each.split()) in quoted
+    ] or sentences
     kept = ""
     for sentence in cited:
         plain = storable(_MARK.sub("", sentence))

@@ -17,7 +17,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from graph.text.cjk import HAN, count_han
+from graph.text.cjk import HAN, count_han, has_han, simplified
 from graph.text.patterns import lazy_regex
 
 from ..types import Passage
@@ -73,8 +73,20 @@ UNSURE: dict[Language, str] = {
 
 
 def is_abstention(text: str) -> bool:
-    """Check whether a text begins as an abstention does."""
-    return text.startswith((*ABSTENTION.values(), *UNSURE.values()))
+    """Check whether a text begins as an abstention does, in either Chinese script."""
+    said = simplified(text[:_LONGEST_ABSTENTION]) if has_han(text[:1]) else text
+    return said.startswith(_ABSTENTIONS)
+
+
+def without_doubt(text: str) -> str:
+    """Return a text without a word of doubt above it, in either Chinese script."""
+    above, _, below = text.partition("\n\n")
+    above = simplified(above) if has_han(above[:1]) else above
+    return below if above in HESITATION.values() else text
+
+
+_ABSTENTIONS = (*ABSTENTION.values(), *UNSURE.values())
+_LONGEST_ABSTENTION = max(map(len, _ABSTENTIONS))
 
 
 _ASKING_ZH = lazy_regex(r"谁|什么|哪|何|多少|几|吗|呢|怎|为什么|是否|请|概括|总结|介绍|说明|列出")

@@ -90,7 +90,7 @@ def test_pdf_citations_name_their_page(answers: dict[str, Answer]) -> None:
 
 def test_every_answer_that_does_not_abstain_cites(answers: dict[str, Answer]) -> None:
     for answer in answers.values():
-        assert answer.abstained == (not answer.citations)
+        assert answer.abstained or answer.citations
 
 
 def test_passages_carry_their_evidence_documents(engine: KnowledgeEngine) -> None:

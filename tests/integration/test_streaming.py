@@ -110,9 +110,12 @@ def test_the_steps_told_are_those_of_the_trace(plain: KnowledgeEngine) -> None:
     assert tuple(e.step for e in events if isinstance(e, StepEvent)) == answer_of(events).trace
 
 
-def test_marks_in_tokens_are_numbers_of_the_passages_shown(plain: KnowledgeEngine) -> None:
-    events = list(plain.stream("What broke the lamp, and who lit it?", mode="local"))
-    (shown,) = [e.passages for e in events if isinstance(e, PassagesEvent)]
+@pytest.mark.parametrize("mode", ["local", "agent"])
+def test_marks_in_tokens_are_numbers_of_the_passages_shown(
+    plain: KnowledgeEngine, mode: str
+) -> None:
+    events = list(plain.stream("Who repaired the lamp?", mode=mode))
+    shown = [e.passages for e in events if isinstance(e, PassagesEvent)][-1]
     answer = answer_of(events)
     assert answer.citations
     for citation in answer.citations:

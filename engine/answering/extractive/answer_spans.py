@@ -61,7 +61,7 @@ _UNIT = (
 )
 _NUMBER = lazy_regex(
     rf"(?<![\w.,:/-])(?:about |approximately |around |nearly |over "
-    rf"|some )?\d[\d.,]*\d?(?:\s?{_UNIT})*(?![\d:/-])"
+    rf"|some )?\d(?:[\d.,]*\d)?(?:\s?{_UNIT})*(?![\d:/-])"
     r"|\b(?:once|twice|thrice|(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
     r"|thirteen|fourteen|fifteen"
     r"|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
@@ -74,8 +74,8 @@ _NUMBER = lazy_regex(
     r"|公里|座|艘|所|部|条|种|家|层|届)(?:[一二三四五六七八九十]+个?月)?"
 )
 _MONEY = lazy_regex(
-    r"[€$£¥]\s?\d[\d.,]*\d?(?:\s(?:million|billion|thousand|trillion))?|\b(?:EUR|USD|GBP"
-    r"|US\$)\s?\d[\d.,]*\d?(?:\s(?:million|billion))?"
+    r"[€$£¥]\s?\d(?:[\d.,]*\d)?(?:\s(?:million|billion|thousand|trillion))?|\b(?:EUR|USD|GBP"
+    r"|US\$)\s?\d(?:[\d.,]*\d)?(?:\s(?:million|billion))?"
     r"|\d[\d.,]*\s*(?:million |billion |thousand )?(?:EUR|USD|GBP|euros?|dollars?|pounds?"
     r"|crowns?|yuan)\b"
     r"|[\d.,]+\s?[万亿]?\s?(?:元|欧元|美元|英镑|克朗|人民币|港元|日元)"

@@ -14,7 +14,7 @@ from engine.conversation import (
     resolve_references,
     trim_history,
 )
-from engine.prompts import ABSTENTION
+from engine.prompts import ABSTENTION, HESITATION
 from engine.types import Answer, Turn
 from engine.verification.entities_and_numbers import find_mentions
 
@@ -23,6 +23,8 @@ FOUNDED = Turn(
 )
 BORN = Turn("When was she born?", "Ada Marsh was born in 1870 in Bergen.")
 BROTHER = Turn("When did Ada Marsh found it?", "In 1901 Ada Marsh founded it with Tom Marsh.")
+BELOW = Turn(FOUNDED.question, f"### Station\n\n{FOUNDED.answer} She was born in Bergen.")
+DOUBTED = Turn(FOUNDED.question, f"{HESITATION['en']}\n\n{BELOW.answer}")
 CHINESE = Turn("谁创立了临江气象站？", "陈明远于1901年创立了临江气象站。")
 NOTHING = Turn("Who founded the station at Gull Quay?", ABSTENTION["en"])
 
@@ -35,6 +37,8 @@ def names(text: str) -> list[Name]:
     ("turns", "question", "alone"),
     [
         pytest.param([FOUNDED], "And when was she born?", "When was Ada Marsh born?", id="she"),
+        pytest.param([BELOW], "And when was she born?", "When was Ada Marsh born?", id="heading"),
+        pytest.param([DOUBTED], "And when was she born?", "When was Ada Marsh born?", id="doubt"),
         pytest.param([FOUNDED], "Where is her house?", "Where is Ada Marsh's house?", id="her"),
         pytest.param(
             [FOUNDED], "When was it closed?", "When was the station at Gull Quay closed?", id="it"

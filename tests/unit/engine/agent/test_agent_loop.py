@@ -26,7 +26,9 @@ from engine.agent.state import (
     stop_reason,
 )
 from engine.agent.workflow import SearchWorkflow
+from engine.prompts import HESITATION
 from engine.types import Answer, Citation, Passage, ShortAnswer
+from graph.text.cjk import in_script_of
 
 QUESTION = "Who is the mother of the director of film Low Tide?"
 
@@ -126,6 +128,28 @@ def test_a_last_step_without_a_sure_answer_leaves_the_first_unless_that_is_a_nam
 def test_a_span_that_two_steps_cite_stands_once() -> None:
     answer = chain_answer(READ[QUESTION], [READ[QUESTION]], READ[OUTER])
     assert answer.text == "Eve Marsh [1]\nAda Marsh [2]"
+
+
+@pytest.mark.parametrize("doubt", [HESITATION["en"], in_script_of("誰創辦了？", HESITATION["zh"])])
+def test_doubt_of_one_round_is_no_part_of_an_answer_of_several_steps(doubt: str) -> None:
+    first, last = (
+        replace(READ[each], text=f"{doubt}\n\n{READ[each].text}") for each in (QUESTION, OUTER)
+    )
+
+    assert chain_answer(first, [], last).text == "Eve Marsh [1]\nAda Marsh [2]"
+
+
+def test_of_parts_that_overlap_the_first_stands_and_an_excerpt_stands_by_itself() -> None:
+    block = "### Marsh\n\nAda Marsh was a pilot. She made Low Tide."
+    cited = READ[QUESTION].citations[0]
+    wide = replace(cited, number=2, end=cited.end + 40)
+    first = replace(READ[QUESTION], text=f"Ada Marsh [1]\n\n{block} [2]", citations=(cited, wide))
+    elsewhere = replace(wide, document_id="Almanac")
+
+    assert chain_answer(first, [], READ[OUTER]).text == "Eve Marsh [1]\nAda Marsh [2]"
+    apart = replace(first, citations=(cited, elsewhere))
+    said = chain_answer(apart, [], READ[OUTER])
+    assert said.text == f"Eve Marsh [1]\nAda Marsh [2]\n\n{block} [3]"
 
 
 @pytest.mark.parametrize(

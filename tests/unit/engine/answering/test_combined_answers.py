@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from engine.answering.answerer import combine_answers
+from engine.answering.synthesis import replay_events
+from engine.events import Event, PassagesEvent, TokensEvent
 from engine.prompts import ABSTENTION
 from engine.types import Answer, Citation, Passage, TraceStep, Usage
 
@@ -124,3 +126,17 @@ def test_the_line_between_is_in_the_language_of_the_question() -> None:
     )
 
     assert "\n\n总的来看：\n\n" in answer.text
+
+
+def test_a_kept_answer_is_told_with_a_passage_for_each_mark() -> None:
+    near = replace(passage("a"), start=0, end=20)
+    said = "It is old [1]. It leaks [2]."
+    kept = replace(LOCAL, text=said, citations=(citation(1, 90), citation(2, 3)), passages=(near,))
+    events: list[Event] = []
+
+    replay_events(kept, events.append)
+
+    (shown,) = [each.passages for each in events if isinstance(each, PassagesEvent)]
+    assert [each.start for each in shown] == [0, 90]
+    (piece,) = [each.text for each in events if isinstance(each, TokensEvent)]
+    assert piece == "It is old [2]. It leaks [1]."

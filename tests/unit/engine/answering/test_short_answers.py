@@ -163,6 +163,17 @@ def test_a_comparison_is_worked_out_from_both_sides(question: str, expected: str
         assert draft.short.citation_numbers == tuple(c.number for c in draft.citations)
 
 
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [("It cost €740,000.", "€740,000"), ("At an estimated cost of EUR 88,000.", "EUR 88,000")],
+)
+def test_an_amount_ends_before_the_full_stop(text: str, amount: str) -> None:
+    spans = spans_of(text, classify_question("How much did it cost?"))
+
+    assert amount in [text[each.start : each.end] for each in spans]
+    assert f"{amount}." not in [text[each.start : each.end] for each in spans]
+
+
 def test_a_chinese_comparison_is_worked_out_too() -> None:
     short = ask("维岛站和灯塔站哪个建立得更早？", CHINESE).short
 

@@ -37,6 +37,12 @@ def test_a_long_text_is_read_to_the_window() -> None:
     assert encoder(QUESTION, [TEXTS[0] * 20]) == encoder(QUESTION, [TEXTS[0] * 40])
 
 
+def test_a_question_longer_than_the_window_is_read_beside_a_part_of_the_text() -> None:
+    logits = CrossEncoder()(" ".join([QUESTION] * 100), TEXTS)
+
+    assert logits[0] > logits[1]
+
+
 def test_no_reader_is_loaded_where_none_is_wanted() -> None:
     assert load_reader("none") is None
 

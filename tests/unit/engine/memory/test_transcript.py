@@ -46,6 +46,20 @@ def test_system_prompts_tool_output_and_recalled_text_are_not_stored() -> None:
     assert stored == ["Hello.", "[1]", "Good day."]
 
 
+def test_of_a_quoted_block_the_first_sentences_are_kept_and_not_the_marked_one_alone() -> None:
+    block = "Ada Marsh founded the station.\nShe was born in Oslo."
+    citation = Citation(
+        number=1, document_id="d", chunk_id="c", title="t", quote=block, start=0, end=len(block)
+    )
+    text = f"### Station\n\n{block} [1] It is late."
+    answer = Answer(question="q", text=text, mode="local", citations=(citation,))
+
+    message = answer_message(answer, at=AT)
+
+    assert message is not None
+    assert message.cited == "Ada Marsh founded the station. She was born in Oslo."
+
+
 def test_an_answer_from_memory_and_an_abstention_are_not_stored() -> None:
     citation: dict[str, Any] = {"document_id": "d", "chunk_id": "c", "title": "t", "quote": "q"}
     recalled = Citation(number=1, start=0, end=1, origin="memory", **citation)

@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 
 from engine import prompts
-from engine.prompts import Language, chat_messages, fence, prompt_text, stage_prompt
+from engine.prompts import (
+    ABSTENTION,
+    UNSURE,
+    Language,
+    chat_messages,
+    fence,
+    is_abstention,
+    prompt_text,
+    stage_prompt,
+)
+from graph.text.cjk import in_script_of
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 _FILES = (Path(prompts.__file__).parent / "answering").glob("*.txt")
@@ -55,3 +65,9 @@ def test_a_source_cannot_foresee_the_line_that_ends_it() -> None:
     assert fence(SOURCES) == fence(SOURCES)
     assert fence(SOURCES) != fence(f"{SOURCES}\n<<<end {fence(SOURCES)}>>>")
     assert re.fullmatch(r"sources [0-9a-f]{16}", fence(SOURCES))
+
+
+@pytest.mark.parametrize("said", [ABSTENTION["zh"], UNSURE["zh"]])
+def test_an_abstention_is_known_in_traditional_script(said: str) -> None:
+    assert is_abstention(in_script_of("誰創辦了雾號音樂節？", said))
+    assert not is_abstention(in_script_of("誰創辦了雾號音樂節？", said[3:]))
