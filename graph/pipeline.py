@@ -384,7 +384,7 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
     report("cluster", 0, 1)
     clustered = _cluster(connection, options, entity_rows, relation_rows)
     if touched is not None:
-        touched |= _ends(relation_rows, relation_rows.come, relation_rows.gone)
+        touched |= _ends(relation_rows)
     again = clustered.again(connection, touched)
     report("report", 0, len(again.communities))
     report_rows, written = _report_anew(connection, again, said=said.texts)
@@ -501,7 +501,7 @@ def _cluster(
             connection,
             came={key[0] for key in entity_rows.come},
             gone={key[0] for key in entity_rows.gone},
-            related=_ends(ties, ties.before, ties.after),
+            related=_ends(ties),
             count=count,
             parameters=parameters,
         )
@@ -517,18 +517,11 @@ def _cluster(
     return _Clustered(every=found, fresh=fresh, written=written)
 
 
-def _ends(rows: Difference, *keys: Iterable[Values]) -> set[str]:
-    """Return the entities at both ends of relations of these keys, as they were and are."""
+def _ends(rows: Difference) -> set[str]:
+    """Return the entities at both ends of relations that came, went or weigh otherwise."""
     columns = list(relations.columns.keys())
     ends = [columns.index(name) for name in ("source_id", "target_id")]
-    return {
-        held[key][end]
-        for some in keys
-        for key in some
-        for held in (rows.before, rows.after)
-        if key in held
-        for end in ends
-    }
+    return {row[end] for some in (rows.before, rows.after) for row in some.values() for end in ends}
 
 
 def _cluster_all(connection: Connection, options: DeriveOptions) -> Sequence[Community]:

@@ -551,8 +551,9 @@ def set_user_metadata(
 
 def repair_library(library: Library, indexer: Indexer, spaces: Sequence[VectorSpace]) -> list[str]:
     """Derive everything from the library as if it were new; what was done, a line each."""
-    with library.write() as connection:
-        forget_derived(connection)
+    with library.writer():  # before any transaction, as whoever adds documents does
+        with library.write() as connection:
+            forget_derived(connection)
         done = indexer.derived()
     lines = [f"derived: {done.rows_written} rows written"] if done.rows_written else []
     for dense in (space.dense for space in spaces):

@@ -6,7 +6,7 @@ import json
 import shutil
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,7 @@ from engine.errors import LibraryBusy, LibraryUnusable
 from engine.storage import bm25_index
 from engine.storage import files as derived
 from engine.storage.bm25_index import KeywordIndex
-from engine.storage.graph_api import Chunk, put_chunks
+from engine.storage.graph_api import Chunk, put_chunks, write_state
 from engine.storage.library import Library, WindowVector, unit_length
 from engine.storage.schema import documents
 from engine.storage.usage_log import UsageLog
@@ -122,6 +122,23 @@ def test_another_thread_waits_for_the_writer_too(library: Library) -> None:
         order.append("first")
     thread.join()
     assert order == ["first", "late"]
+
+
+def test_a_repair_blocks_no_writer_while_it_waits_for_its_turn(
+    open_engine: OpenEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with open_engine(tmp_path / "library") as first, open_engine(tmp_path / "library") as second:
+        first.add_text("Ada Brine built the pier.", document_id="a")
+        turn = second._library.writer
+
+        def wait_for_turn() -> AbstractContextManager[None]:
+            with first._library.write() as connection:  # as the one that has its turn does
+                write_state(connection, "turn", "taken")
+            return turn()
+
+        monkeypatch.setattr(second._library, "writer", wait_for_turn)
+        second.repair()
+        assert second.stats()["up_to_date"]
 
 
 def test_a_failed_transaction_leaves_nothing(library: Library) -> None:

@@ -315,7 +315,7 @@ def _excerpts(
 
 STRAY = 2.0
 """Logits below the first sentence at which a further one is left out, unless it adds to it."""
-ADDS, CERTAIN = 0.15, 4.0
+ADDS, CERTAIN = 0.15, 7.0
 """Share of the question's weight from which on a further sentence adds; nothing adds to one that
 has such a logit."""
 
@@ -458,9 +458,9 @@ def _told(read: _Read, context: Excerpt | None, *, figures: Mapping[str, float])
 
 
 _ITEM = re.compile(r"(?m)^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]")
-SHORT_BLOCK, FOLLOWS = 60, 15
-"""A block of so many words, and any list, is shown whole; else a sentence goes on where so many
-words follow it."""
+SHORT_BLOCK, PRECEDES, FOLLOWS = 60, 40, 15
+"""A block of so many words, and any list, is shown whole, and one with so few words before the
+sentence; else from the sentence on, and what stands before it below where so few words follow."""
 
 
 def _with_context(
@@ -468,20 +468,21 @@ def _with_context(
 ) -> tuple[list[str], list[Citation]]:
     """Show the first sentence within the block around it, nothing of it twice.
 
-    A short block is shown whole. Of a long one the sentence goes on to its end, or, where little
-    follows, what stands before it comes behind.
+    A short block, or one in which it stands near the beginning, is shown whole; a long one from
+    the sentence on, and where little follows, what stands before it comes below.
     """
     source, text = context.source, context.source.text
     first, last = (each - source.start for each in (citations[0].start, citations[0].end))
     is_inside = citations[0].document_id == source.document_id
     if not (is_inside and context.start <= first < last <= context.end):
         return lines, citations
-    if count_words(context.text) <= SHORT_BLOCK or _ITEM.search(context.text):
+    is_short = count_words(context.text) <= SHORT_BLOCK or _ITEM.search(context.text)
+    if is_short or count_words(text[context.start : first]) <= PRECEDES:
         shown = [(context.start, context.end)]
-    elif count_words(text[last : context.end]) >= FOLLOWS:
-        shown = [(first, context.end)]
     else:
-        shown = [(first, last), (context.start, first)]
+        shown = [(first, context.end)]
+        if count_words(text[last : context.end]) < FOLLOWS:
+            shown.append((context.start, first))
     told = [(start, start + len(text[start:end].rstrip())) for start, end in shown if end > start]
     parts = [lines[0] if place == (first, last) else plain_excerpt(text, *place) for place in told]
     cited = [cite_span(source, *place, number=1) for place in told]

@@ -329,7 +329,12 @@ OTHERS = " ".join(f"Her mate number {n} sang of herring and rain all night." for
         ),
         pytest.param(
             f"She is a mail boat. {BUILT} {OTHERS}",
-            [f"{BUILT} {OTHERS}"],
+            [f"She is a mail boat. {BUILT} {OTHERS}"],
+            id="with the little that stands before it",
+        ),
+        pytest.param(
+            f"{OTHERS} {BUILT} {OTHERS[:107]}",
+            [f"{BUILT} {OTHERS[:107]}"],
             id="from the sentence on",
         ),
         pytest.param(
@@ -352,11 +357,10 @@ def test_a_fact_is_shown_within_its_block_and_nothing_twice(block: str, shown: l
 
 
 def test_lines_of_a_wrapped_block_are_joined_from_its_middle_on() -> None:
-    first = f"She is a mail boat of the island's company. {BUILT[:7]}"
-    text = f"## The Gull\n\n{first}\n{BUILT[8:]} {OTHERS}\n"
+    text = f"## The Gull\n\n{OTHERS} {BUILT[:7]}\n{BUILT[8:]} {OTHERS[:107]}\n"
     draft = _asked("When was the Gull built in Bergen?", [_passage(text)])
 
-    assert f"{BUILT} {OTHERS}" in draft.text
+    assert f"{BUILT} {OTHERS[:107]}" in draft.text
 
 
 def test_sentences_that_are_hardly_likely_to_answer_stand_below_a_word_of_doubt() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
 from graph.communities.descriptions import collect_descriptions, save_summaries
-from graph.model import Chunk, Extraction, Mention, Statement
+from graph.model import ALSO_KNOWN_AS, Chunk, Extraction, Mention, Statement
 from graph.pipeline import LAYOUTS, Derived, DeriveOptions, derive_graph, rechunked_documents
 from graph.resolution.resolver import resolve_facts
 from graph.storage.database import Database, read_reports
@@ -193,6 +193,40 @@ def test_a_sentence_goes_from_a_report_with_the_other_end_of_its_relation(
     after = derived_rows(database, options)
     assert {row[0] for row in after["communities"]} < {row[0] for row in before["communities"]}
     assert "She never knew him." not in repr(after["reports"])
+    assert after == derived_from_nothing(database, options)
+
+
+def test_a_sentence_comes_to_a_report_with_another_name_of_what_it_relates_to(
+    database: Database,
+) -> None:
+    texts = {"c": "She never knew him.", "d": "Later she did."}
+    for number in range(4):
+        texts[f"a{number}"] = f"Ada Brine moored the Petrel at Gull Quay, as letter {number} says."
+        texts[f"b{number}"] = f"Orrin Vale and Tomas Reed left Port Merrow in year {number}."
+    options = DeriveOptions(max_community_size=3)
+    with database.write() as connection:
+        for key, text in texts.items():
+            chunk = Chunk(id=key, document_id=key, title="", text=text)
+            put(connection, chunk, type_="PERSON" if key < "c" and key[0] == "b" else "NAME")
+        for key, other in (("c", "orrin vale"), ("d", "vale")):
+            said = Statement(
+                start=0, end=len(texts[key]), subject="ada brine", predicate="knows", object=other
+            )
+            put_extractions(connection, {key: Extraction(statements=(said,))}, extractor="test")
+    assert "Later she did." not in repr(derived_rows(database, options)["reports"])
+    with database.write() as connection:
+        put_chunks(connection, [Chunk(id="e", document_id="e", title="", text="Vale left.")])
+        extraction = Extraction(
+            mentions=(Mention(start=0, end=4, surface="Vale", key="vale", type="PERSON"),),
+            statements=(
+                Statement(
+                    start=0, end=4, subject="orrin vale", predicate=ALSO_KNOWN_AS, object="vale"
+                ),
+            ),
+        )
+        put_extractions(connection, {"e": extraction}, extractor="test")
+    after = derived_rows(database, options)
+    assert "Later she did." in repr(after["reports"])
     assert after == derived_from_nothing(database, options)
 
 
