@@ -11,6 +11,7 @@ import pytest
 from sample_library import sample_library
 
 from engine import Answer, KnowledgeEngine, Settings
+from engine.prompts import without_doubt
 
 REPOSITORY = Path(__file__).parents[2]
 QUESTIONS = [
@@ -91,6 +92,12 @@ def test_pdf_citations_name_their_page(answers: dict[str, Answer]) -> None:
 def test_every_answer_that_does_not_abstain_cites(answers: dict[str, Answer]) -> None:
     for answer in answers.values():
         assert answer.abstained or answer.citations
+
+
+def test_no_answer_is_doubted_whose_short_answer_is_sure(answers: dict[str, Answer]) -> None:
+    sure = [each for each in answers.values() if each.short and each.short.is_confident]
+    assert sure
+    assert not [each for each in sure if without_doubt(each.text) != each.text]
 
 
 def test_passages_carry_their_evidence_documents(engine: KnowledgeEngine) -> None:

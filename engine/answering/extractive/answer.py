@@ -226,7 +226,9 @@ HESITANT = 0.4
 
 
 def _hesitant(draft: Draft, question: str) -> Draft:
-    if draft.evidence is None or draft.evidence >= HESITANT:
+    is_read = "logit" in draft.figures  # without a reader the short answer is less calibrated
+    is_sure = is_read and draft.short is not None and draft.short.is_confident
+    if is_sure or draft.evidence is None or draft.evidence >= HESITANT:
         return draft
     doubt = in_script_of(question, HESITATION[language_of(question)])
     return replace(draft, text=f"{doubt}\n\n{draft.text}")
