@@ -261,10 +261,10 @@ def test_a_global_answer_as_json_cites_what_stands_in_the_files(loregraph, fille
 def test_both_ways_show_the_answer_then_the_overview_with_all_sources(
     loregraph, filled: Path
 ) -> None:
-    done = loregraph(filled, "ask", "--mode", "both", "Who owned the Vale Line?", "--explain")
+    done = loregraph(filled, "ask", "--mode", "both", "Who brought oil to Gull Quay?", "--explain")
     local, overview = done.stdout.split("\nOn the whole:\n", 1)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "Orrin Vale owned the Vale Line" in local
+    assert "The Petrel brought oil to Gull Quay" in local
     assert "both: asked for" in overview
     assert "merge" in overview
 

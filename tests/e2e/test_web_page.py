@@ -48,6 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
 
 LIT = "Who lit the lamp at Gull Quay, and when?"
 QUOTE = "Captain Ada Brine lit the lamp at Gull Quay in 1901."
+PARAGRAPH = LAMP.split("\n\n")[1]
 
 
 def test_an_answer_comes_with_its_way_its_sources_and_what_it_cost(tab: Tab) -> None:
@@ -91,9 +92,10 @@ def test_a_citation_opens_its_source_with_exactly_its_characters_marked(tab: Tab
     panel = page.get_by_role("complementary", name="The lamp at Gull Quay")
     highlighted = panel.locator("mark.current")
     highlighted.wait_for()
-    assert highlighted.inner_text() == QUOTE  # emoji before it do not shift it
+    assert highlighted.inner_text() == PARAGRAPH  # emoji before it do not shift it
     assert panel.locator(".running").inner_text().startswith("# The lamp 🗼")
-    assert f"characters {LAMP.index(QUOTE)}–{LAMP.index(QUOTE) + len(QUOTE)}" in panel.inner_text()
+    start = LAMP.index(PARAGRAPH)
+    assert f"characters {start}–{start + len(PARAGRAPH)}" in panel.inner_text()
     assert page.evaluate("document.activeElement.textContent") == "The lamp at Gull Quay"
     page.keyboard.press("Escape")
     panel.wait_for(state="hidden")
@@ -222,8 +224,8 @@ def test_an_answer_is_copied_with_its_sources(browser: Any, server: ApiServer) -
         copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith(LIT)
     assert QUOTE in copied
-    start = LAMP.index(QUOTE)
-    assert f"[1] The lamp at Gull Quay (lamp.md:{start}-{start + len(QUOTE)})" in copied
+    start = LAMP.index(PARAGRAPH)
+    assert f"[1] The lamp at Gull Quay (lamp.md:{start}-{start + len(PARAGRAPH)})" in copied
 
 
 def test_a_session_outlives_a_reload_and_is_forgotten_when_asked(tab: Tab) -> None:

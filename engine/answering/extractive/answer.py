@@ -255,13 +255,13 @@ def _by_likeness(
 ) -> dict[str, float]:
     """Judge by likeness where that is clear whether a Chinese question is answered.
 
-    A block is no more unlike for all that it says besides.
+    A block is no more unlike for all that it says besides, nor a sentence that has every word.
     """
     logit = max(logits)
     held = found["held"]
     if logit >= LIKE:
         held = max(held, SAID)
-    elif logit < UNLIKE and are_sentences:
+    elif logit < UNLIKE and are_sentences and found["coverage"] < 1.0:
         held = min(held, UNSAID)
     return {**found, "logit": logit, "held": held, "evidence": held}
 
