@@ -165,7 +165,9 @@ class CostEstimator:
             return Estimate(documents=documents, chunks=len(chunks), stages=(), notes=later)
         texts, notes = self._unread(chunks)
         notes += self._written_later()
-        sample = _Sample(self._sampler, chunks, self._count)
+        new = {text_sha(chunk.text) for chunk in chunks}
+        waiting = [text for sha, text in texts.items() if sha not in new]
+        sample = _Sample(self._sampler, chunks, waiting, self._count)
         stages = []
         if self._enrichment is not None:
             stages.append(self._extraction(self._enrichment, texts, sample))
@@ -376,22 +378,30 @@ class CostEstimator:
 
 @dataclass(slots=True)
 class _Sample:
-    """The first chunks as they are read without a model, once that is asked for."""
+    """The first texts as they are read without a model, once that is asked for.
+
+    Chunks of what is added come first, then texts of the library that wait for a model.
+    """
 
     sampler: Extractor
     chunks: Sequence[Chunk]
+    waiting: Sequence[str]
     count: Callable[[str], int]
     _found: list[Extraction] = field(default_factory=list)
 
     @property
     def size(self) -> int:
-        """Number of chunks in the sample."""
-        return min(len(self.chunks), SAMPLE_CHUNKS)
+        """Number of texts in the sample."""
+        return min(len(self.chunks) + len(self.waiting), SAMPLE_CHUNKS)
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts in the sample."""
+        return [*(chunk.text for chunk in self.chunks), *self.waiting][: self.size]
 
     def _read(self) -> list[Extraction]:
         if not self._found and self.size:
-            texts = [chunk.text for chunk in self.chunks[: self.size]]
-            read = read_alone(self.sampler, texts)
+            read = read_alone(self.sampler, self.texts)
             self._found = [Extraction() if isinstance(one, Fault) else one for one in read]
         return self._found
 
@@ -402,15 +412,15 @@ class _Sample:
         """
         told: dict[str, float] = {}
         sizes = 0
-        for chunk, found in zip(self.chunks, map(named_only, self._read()), strict=False):
-            sha, size = text_sha(chunk.text), self.count(chunk.text)
+        for text, found in zip(self.texts, map(named_only, self._read()), strict=True):
+            sha, size = text_sha(text), self.count(text)
             sizes += 0 if sha in told else size
             said = (
                 ENTITY_TOKENS * len({mention.key for mention in found.mentions})
                 + RELATION_TOKENS * len(found.statements)
                 + TEXT_SHARE * size
             )
-            told[sha] = OBJECT_TOKENS + said * (CHINESE if is_chinese(chunk.text) else 1.0)
+            told[sha] = OBJECT_TOKENS + said * (CHINESE if is_chinese(text) else 1.0)
         share = sum(told.values()) / max(1, sizes)
         return {
             sha: told[sha] if sha in told else share * self.count(text)
@@ -429,7 +439,7 @@ class _Sample:
                     put_chunks(connection, sample)
                     found = {
                         chunk.id: as_described(one, chunk.text)
-                        for chunk, one in zip(sample, read, strict=True)
+                        for chunk, one in zip(sample, read[: len(sample)], strict=True)
                     }
                     put_extractions(connection, found, extractor=self.sampler.identity)
                 with graph_errors():

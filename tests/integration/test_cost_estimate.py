@@ -47,3 +47,22 @@ def test_an_estimate_of_the_sample_corpus_is_near_the_bill_without_any_experienc
     assert told.completion_tokens == pytest.approx(paid.completion_tokens, rel=0.2)
     assert told.basis is not None
     assert "tokens to a token of text" in told.basis
+
+
+def test_documents_that_only_rules_have_read_cost_as_much_as_new_ones(
+    open_engine, openai_server: OpenAIServer, tmp_path: Path
+) -> None:
+    llm = openai_server.settings()
+    graph = {"extractor": "llm", "judged_pairs": 0}
+    documents = SAMPLE / "people"
+    with open_engine(tmp_path / "library", llm=llm, graph=graph) as engine:
+        (new,) = engine.estimate([documents]).stages
+    with open_engine(tmp_path / "library", llm=llm, graph={"judged_pairs": 0}) as engine:
+        engine.add([documents])
+    with open_engine(tmp_path / "library", llm=llm, graph=graph) as engine:
+        estimate = engine.estimate([documents])
+    (waiting,) = estimate.stages
+    assert estimate.documents == 0
+    assert waiting.calls == new.calls
+    assert waiting.completion_tokens == pytest.approx(new.completion_tokens, rel=0.1)
+    assert new.completion_tokens > 0

@@ -279,6 +279,7 @@ def test_a_library_of_an_earlier_schema_is_brought_up(copy: Path, library: Path)
             "INSERT INTO vectors SELECT chunk_id, window, model, input_sha, vector FROM newer;"
             "DROP TABLE newer; CREATE INDEX vectors_by_input ON vectors (input_sha, model);"
             "ALTER TABLE keywords DROP COLUMN heading;"
+            "ALTER TABLE keywords DROP COLUMN stamp;"
             "PRAGMA user_version = 6;"
         )
     with KnowledgeEngine.open(copy) as engine:
