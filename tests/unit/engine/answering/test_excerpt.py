@@ -559,18 +559,22 @@ def test_a_chinese_person_is_introduced_by_another_name() -> None:
     assert draft.text.startswith("有一贤士，复姓诸葛，名亮")
 
 
+KEEPER = "灯塔高四十米。灯塔的守塔人叫王海。"
+
+
 @pytest.mark.parametrize(
-    ("logit", "is_declined"),
+    ("text", "logit", "is_declined"),
     [
-        pytest.param(UNLIKE - 0.1, True, id="unlike"),
-        pytest.param(UNLIKE + 0.1, False, id="in between"),
-        pytest.param(LIKE, False, id="like"),
+        pytest.param("灯塔高四十米。每夜点灯的是王海。", UNLIKE - 0.1, True, id="unlike"),
+        pytest.param(KEEPER, UNLIKE - 0.1, False, id="unlike, with every word"),
+        pytest.param(KEEPER, UNLIKE + 0.1, False, id="in between"),
+        pytest.param(KEEPER, LIKE, False, id="like"),
     ],
 )
 def test_a_chinese_fact_is_declined_where_no_sentence_is_like_the_question(
-    logit: float, is_declined: bool
+    text: str, logit: float, is_declined: bool
 ) -> None:
-    told = _passage("灯塔高四十米。灯塔的守塔人叫王海。")
+    told = _passage(text)
 
     draft = extractive_answer(
         "灯塔的守塔人是谁？",
