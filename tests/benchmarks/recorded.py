@@ -5,8 +5,9 @@
 `recorded/replies.jsonl` holds replies by the digest of their prompts; a prompt that has changed
 since has none, is counted, and its question is left out. `recorded/verdicts.jsonl` holds the
 questions, the answer (`baseline`) that the same model wrote from LlamaIndex's vector retrieval with
-as many prompt tokens, and which of the two was preferred, with either order shown first; a tie
-counts half. The model that wrote them judged them too and knew the arms: a blind reading says more.
+as many prompt tokens, and which of the two was preferred, one verdict a pair; a tie counts half.
+The model that wrote them judged them too, knew the arms, and did not read every prompt of the
+baseline whole: a blind reading says more.
 
 Printed: how many of the expected points the answers hold, claims flagged, prompt tokens a question,
 and the preferences.
@@ -68,7 +69,7 @@ def asked(engine: KnowledgeEngine, row: Mapping[str, Any]) -> Answer | None:
 
 
 def preferred(judged: Sequence[Mapping[str, Any]], on: str) -> float:
-    votes = [WORTH[vote] for row in judged for vote in row[on]]
+    votes = [WORTH[row[on]] for row in judged]
     return sum(votes) / len(votes)
 
 
