@@ -264,7 +264,7 @@ class EntailmentScorer:
         first = chosen[0][1]
         around = _around(chosen, sources)
         denied = contradicts(claim.text, _texts(chosen), _texts(around), shared=self._shared)
-        swapped = exchanged(claim.text, _texts(chosen))
+        swapped = exchanged(claim.text, _texts(around))
         lacking, computed = self._lacking(claim, chosen, around, sources)
         have = _credits([sentence for _, sentence in chosen], claim)
         evidence = (

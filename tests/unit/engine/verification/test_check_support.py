@@ -16,6 +16,7 @@ from engine.verification.entities_and_numbers import (
     contradicts,
     extract_quantities,
     missing_names,
+    missing_quantities,
 )
 from engine.verification.swaps import count_swapped_entities, exchanged
 
@@ -231,3 +232,66 @@ def test_two_things_that_change_places_are_told_from_the_same_things_in_another_
     assert exchanged("31 % improved on emberin and 58 % on placebo.", source)
     assert not exchanged("31 % improved on placebo and 58 % on emberin.", source)
     assert exchanged("It was reported by the auditor.", "Reported within an hour by the cook.")
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "swapped"),
+    [
+        pytest.param(
+            "The trust keeps the patent, while the company gets 3.5 % of net sales.",
+            "The company keeps the patent; the trust receives 3.5 % of net sales.",
+            True,
+            id="subjects of two clauses",
+        ),
+        pytest.param(
+            "The company keeps the patent, while the trust gets 3.5 % of net sales.",
+            "The company keeps the patent; the trust receives 3.5 % of net sales.",
+            False,
+            id="each with its own",
+        ),
+        pytest.param(
+            "一半用于海藻，三成用于学校。", "一半用于学校，三成用于海藻。", True, id="Chinese"
+        ),
+        pytest.param(
+            "Tolland rowed Dunne to the cave.", "Dunne, who rowed Tolland", True, id="who did it"
+        ),
+        pytest.param(
+            "Tolland was rowed by Dunne.", "Dunne, who rowed Tolland", False, id="passive voice"
+        ),
+    ],
+)
+def test_clauses_and_doers_that_changed_places_are_found(
+    claim: str, source: str, swapped: bool
+) -> None:
+    assert exchanged(claim, source) is swapped
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence", "denied"),
+    [
+        ("A soft limit can never be exceeded.", "A soft limit can be exceeded for a while.", True),
+        ("A hard limit can never be exceeded.", "A hard limit can never be exceeded.", False),
+        ("The organisers accepted €20,000.", "The organisers declined €20,000.", True),
+        ("It stays shut, and the shop will open.", "The shop will close in May.", True),
+    ],
+)
+def test_each_clause_is_held_to_its_counterpart(claim: str, sentence: str, denied: bool) -> None:
+    def shared(one: str, other: str) -> float:
+        words, held = set(tokens(one)), set(tokens(other))
+        return len(words & held) / len(words) if words else 0.0
+
+    assert contradicts(claim, sentence, sentence, shared=shared) is denied
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "other"),
+    [
+        ("on 4 July", "4 June; notes of July 2011", ["4 July"]),
+        ("on 18 May", "held on 17 and 18 May 2002", []),
+        ("on 29 June", "1999年6月28日至29日", []),
+        ("六月二十一日", "on 21 June", []),
+    ],
+)
+def test_a_day_belongs_to_its_month(claim: str, evidence: str, other: list[str]) -> None:
+    missing = missing_quantities(extract_quantities(claim), extract_quantities(evidence))
+    assert sorted(missing) == other
