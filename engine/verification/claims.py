@@ -25,16 +25,25 @@ from .entailment import (
     EntailmentScorer,
     EvidenceSource,
     SupportScore,
+    is_foreign,
     multi_source_support,
     normalise_text,
+    quantities,
 )
-from .entities_and_numbers import extract_quantities
+from .entities_and_numbers import (
+    Beside,
+    extract_quantities,
+    missing_names,
+    missing_quantities,
+)
 
 MAX_ANSWER_CHARACTERS = 40_000
 """Maximum characters of an answer that are read; the rest is dropped."""
 
 MAX_NUMBERS = 20
 """Maximum numbers in one run of marks; larger runs are not citations."""
+
+UNDECIDABLE = "rules cannot judge it"
 
 UNSUPPORTED: Mapping[Language, str] = {"en": "[unsupported]", "zh": "[无依据]"}
 
@@ -362,7 +371,7 @@ def read_claims(
     """
     parts = parse_claims(reply, question=reader.question)
     sources = [reader.source(passage) for passage in passages]
-    whole = _plain_claim(" ".join(text for one in passages for text in (one.title, one.text)))
+    whole = " ".join(text for one in passages for text in (one.title, *one.headings, one.text))
     verdicts: dict[tuple[int, int], Verdict] = {}
     unknown = 0
     for place, unit in enumerate(parts.units):
@@ -451,7 +460,7 @@ def _verdict(
         supported=False,
         spans=shown,
         origin="cited" if unchecked and named else "nothing",
-        why="rules cannot judge it" if unchecked else _why(best),
+        why=UNDECIDABLE if unchecked else _why(best),
         missing=best.missing,
         unchecked=unchecked,
     )
@@ -480,12 +489,19 @@ def _summed(
     whole: str,
 ) -> Verdict:
     """Return the verdict on a claim that several sources may support together."""
-    missing = tuple(one for one in verdict.missing if _plain_claim(one) not in whole)
-    score = normalise_text(
-        multi_source_support(reader.statement(verdict.text), sources, reader=reader), missing
-    )
+    statement = reader.statement(verdict.text)
+    foreign = any(is_foreign(verdict.text, source) for source in sources)
+    absent = set(missing_quantities(statement.figures, quantities(whole)))
+    if not foreign:
+        absent |= set(missing_names(statement.names, whole, Beside(), claim=verdict.text))
+    missing = tuple(one for one in verdict.missing if one in absent)
+    score = normalise_text(multi_source_support(statement, sources, reader=reader), missing)
     if not missing and score >= min_support:
         return replace(verdict, support=score, supported=True, missing=(), why="", origin="cited")
+    if foreign and not missing:
+        return replace(
+            verdict, support=None, missing=(), why=UNDECIDABLE, unchecked=True, origin="cited"
+        )
     why = f"not in the sources: {', '.join(missing)}" if missing else "the sources do not say it"
     return replace(verdict, support=score, missing=missing, why=why)
 
@@ -521,7 +537,3 @@ def _why(support: SupportScore) -> str:
     if support.swapped:
         return "the source has it the other way round"
     return "the source says the opposite" if support.contradicted else "the source does not say it"
-
-
-def _plain_claim(text: str) -> str:
-    return re.sub(r"[\s,，]", "", text.casefold())

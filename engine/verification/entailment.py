@@ -44,6 +44,11 @@ ASKED_CREDIT = 0.5
 MOST_SENTENCES = 3
 """Maximum sentences that support one claim."""
 
+CLOSE = 0.6
+"""Least share of a claim that its sentences say for a denial or a swap to count against it."""
+SAID = 0.5
+"""Least share of a claim that its sentences say before the rest of their passages counts."""
+
 _WORTH_ADDING = 0.12
 _TIES = 0.03
 _NEIGHBOURS = 2
@@ -127,7 +132,8 @@ COEFFICIENTS = (-0.5, -1.2, 1.4, -1.2, -5.0, -1.2, -0.8, -4.0, -3.2, 3.2, -0.3)
 """Fitted; in the order of `FEATURES`."""
 
 
-_figures = lru_cache(maxsize=512)(extract_quantities)
+quantities = lru_cache(maxsize=512)(extract_quantities)
+"""Quantities of a text, of those asked last kept."""
 
 
 DOUBT = 1.0
@@ -181,9 +187,9 @@ class EntailmentScorer:
         """Return the best support of these sources for a claim; 0 without words."""
         if not claim.terms or not any(source.sentences for source in sources):
             return SupportScore()
-        foreign = [_other_script(claim.text, source.passage.text) for source in sources]
-        own = [n for n, is_foreign in enumerate(foreign) if not is_foreign]
-        other = [n for n, is_foreign in enumerate(foreign) if is_foreign]
+        foreign = [is_foreign(claim.text, source) for source in sources]
+        own = [n for n, other in enumerate(foreign) if not other]
+        other = [n for n in range(len(sources)) if n not in own]
         if not own:
             return self._across(claim, sources)
         near = [sources[n] for n in own]
@@ -227,7 +233,7 @@ class EntailmentScorer:
 
         By share for the first, by missing ones for others.
         """
-        absent = set(missing_quantities(claim.figures, _figures(sentence.text)))
+        absent = set(missing_quantities(claim.figures, quantities(sentence.text)))
         absent |= set(missing_names(claim.names, sentence.text, Beside(), claim=claim.text))
         if first:
             return -0.25 * len(absent) / max(1, claim.specifics)
@@ -288,8 +294,9 @@ class EntailmentScorer:
             score=normalise_text(score, lacking),
             spans=_spans(chosen),
             missing=lacking,
-            contradicted=denied,
-            swapped=swapped or (evidence[7] > 0 and not computed),
+            contradicted=denied and evidence[1] >= CLOSE,
+            swapped=(swapped or (evidence[7] > 0 and not computed)) and evidence[1] >= CLOSE,
+            unjudged=evidence[1] < CLOSE and (denied or swapped or evidence[7] > 0) and not lacking,
             computed=computed,
             evidence=evidence,
         )
@@ -318,7 +325,27 @@ class EntailmentScorer:
             told=extract_quantities(_texts(chosen)).numbers,
             claim=claim.text,
         )
-        return tuple(one for one in missing if one not in found), tuple(sorted(found))
+        lacking = tuple(one for one in missing if one not in found)
+        return self._nowhere(claim, lacking, chosen, sources), tuple(sorted(found))
+
+    def _nowhere(
+        self,
+        claim: CheckedClaim,
+        lacking: Sequence[str],
+        chosen: Sequence[tuple[int, Sentence]],
+        sources: Sequence[EvidenceSource],
+    ) -> tuple[str, ...]:
+        """Return what a claim has that its passages do not hold anywhere.
+
+        Where the sentences say most of a claim, a date or a name of it may stand further up: the
+        year at the head of a section, the person whom a pronoun means.
+        """
+        if not lacking or _covered(claim, [each for _, each in chosen]) < SAID:
+            return tuple(lacking)
+        whole = " ".join(f"{one.above} {one.passage.text}" for one in sources)
+        absent = missing_quantities(claim.figures, quantities(whole))
+        absent |= set(missing_names(claim.names, whole, Beside(), claim=claim.text))
+        return tuple(one for one in lacking if one in absent)
 
     def _nearness(self, claim: CheckedClaim, chosen: Sequence[tuple[int, Sentence]]) -> float:
         if self.alike is None or is_han(claim.text):
@@ -388,9 +415,9 @@ def normalise_text(score: float, missing: Sequence[str]) -> float:
     return min(score, 0.5) * 0.5 ** len(missing) if missing else score
 
 
-def _other_script(claim: str, text: str) -> bool:
-    """Check whether one text is mostly Chinese and the other hardly at all."""
-    return is_han(claim) != is_han(text)
+def is_foreign(claim: str, source: EvidenceSource) -> bool:
+    """Check whether one of claim and source is mostly Chinese and the other hardly at all."""
+    return is_han(claim) != is_han(source.passage.text)
 
 
 def is_han(text: str) -> bool:
