@@ -364,6 +364,7 @@ _OF_ONE_CALL = re.compile(r"\d[\d,.]*(?= of | are spent|; raise)")
 UNREADABLE = "unreadable by this model, and not asked about again"
 DONE = ("added", "changed", "unchanged", "removed")
 NAMES_OF_A_PLAN = 20
+NAMES_OF_A_REASON = 3
 SHORTEST_SECONDS, SHORTEST_IDLE_SECONDS = 0.05, 1.0
 """Stages shorter than this are not shown; where nothing changed, a busy machine decides more."""
 
@@ -407,13 +408,21 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
 
 
 def _show_failed(failures: Sequence[SourceFailure]) -> None:
-    """Print failed sources with reasons to stderr."""
+    """Print failed sources to stderr, many with one reason on one line."""
+    groups: dict[str, list[SourceFailure]] = {}
     for failure in failures:
-        if failure.is_empty:
-            reason = failure.reason.removeprefix(f"{EMPTY}: ")
-            print_line("  ", ("empty", "yellow"), f" {failure.source}: {reason}", to=ERRORS)
-        else:
-            print_line("  ", ("failed", "red"), f" {failure.source}: {failure.reason}", to=ERRORS)
+        groups.setdefault(failure.reason, []).append(failure)
+    for reason, group in groups.items():
+        word = ("empty", "yellow") if group[0].is_empty else ("failed", "red")
+        said = reason.removeprefix(f"{EMPTY}: ")
+        names = [failure.source for failure in group]
+        if len(names) > NAMES_OF_A_REASON:
+            more = f" and {len(names) - NAMES_OF_A_REASON} more (--json lists all)"
+            shown = ", ".join(names[:NAMES_OF_A_REASON])
+            print_line("  ", word, f" {len(names)} sources: {said}: {shown}{more}", to=ERRORS)
+            continue
+        for name in names:
+            print_line("  ", word, f" {name}: {said}", to=ERRORS)
 
 
 def by_reason(pending: Sequence[PendingChunk]) -> list[tuple[str, int]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import EngineError, SourceError
-from ..shipped import SAMPLE_CORPUS, shipped
+from ..shipped import SAMPLE_CORPUS, copy_sample_corpus
 from .session import (
     DEFAULT_LIBRARY,
     JsonOption,
@@ -252,11 +252,6 @@ DEMO_QUESTIONS = (
 )
 
 
-def sample_corpus() -> Path:
-    """Return the sample corpus: the repository's, else the one that comes with the package."""
-    return shipped(SAMPLE_CORPUS)
-
-
 def demo(
     corpus: Annotated[
         Path | None, typer.Option(help="The documents to index; else the sample corpus.")
@@ -267,7 +262,8 @@ def demo(
     """Index the sample corpus, ask two questions, draw the graph."""
     from .rendering import show_answer, show_question, show_report
 
-    folder = corpus or sample_corpus()
+    folder = corpus or Path(SAMPLE_CORPUS)
+    copy_sample_corpus([str(folder)])
     if not folder.exists():
         raise SourceError(f"no such folder: {str(folder)!r}; check the path after --corpus")
     with writing(library, None, create=True) as (engine, progress):
@@ -279,8 +275,11 @@ def demo(
             show_answer(engine.ask(question), explain=False, as_json=False)
         engine.export_graph(page)
     command = "loregraph" if shutil.which("loregraph") else sys.argv[0]
-    typer.echo(f"\nThe graph of the sample corpus: {page.resolve()} (open it in a browser)")
-    typer.echo(f'Ask more: {command} ask "…" --library {library}')
+    typer.echo(f"\nThe graph: {page.resolve()} (open it in a browser)")
+    typer.echo("Every command of the tutorial works here, with this library:")
+    for words in ('ask "When was the first Foghorn Festival held?"', "graph communities", "chat"):
+        typer.echo(f"  {command} {words} --library {library}")
+    typer.echo(f"Your own documents: {command} add FOLDER")
 
 
 TICK_MILLISECONDS = 500

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from ..errors import SourceError
 from ..prompts import ABSTENTION, language_of
@@ -20,7 +20,6 @@ from .datasets import CorpusRow, GoldSpan, json_rows, read_corpus, read_judgemen
 from .gold import UNANSWERABLE, GoldQuestion, gold_question
 
 Format = Literal["ragas", "deepeval", "llamaindex"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 MAX_FILE_BYTES = 500_000_000
 _CONTEXT = "reference_contexts"
 
