@@ -191,18 +191,7 @@ def list_tokens(
     """Show every token's id, name, rights and time."""
     rows = _store(library, profile).rows()
     if json_output:
-        values = [
-            {
-                "id": row.id,
-                "name": row.name,
-                "read": row.reads,
-                "write": row.writes,
-                "admin": row.is_admin,
-                "expires": row.expires.isoformat() if row.expires else None,
-                **({"user": row.user} if row.user else {}),
-            }
-            for row in rows
-        ]
+        values = [row.shown() for row in rows]
         typer.echo(json.dumps(values, ensure_ascii=False, indent=2))
         return
     for row in rows:
