@@ -65,9 +65,9 @@ def place_of(source: Citation | Passage) -> str:
     return f"{outside}{source.document_id}{page}:{source.start}-{source.end}"
 
 
-def source_lines(answer: Answer) -> list[str]:
+def source_lines(citations: Sequence[Citation]) -> list[str]:
     """Return one line a citation: its number, title and place."""
-    return [f"[{each.number}] {each.title} ({place_of(each)})" for each in answer.citations]
+    return [f"[{each.number}] {each.title} ({place_of(each)})" for each in citations]
 
 
 def answer_text(answer: Answer) -> str:
@@ -77,7 +77,7 @@ def answer_text(answer: Answer) -> str:
     if answer.nearest:
         lines += ["", *nearest_lines(answer)]
     if answer.citations:
-        lines += ["", "Sources", *(f"  {line}" for line in source_lines(answer))]
+        lines += ["", "Sources", *(f"  {line}" for line in source_lines(answer.citations))]
     return "\n".join(lines)
 
 
@@ -91,7 +91,7 @@ def answer_markdown(answer: Answer) -> str:
         heading, *nearest = nearest_lines(answer)
         parts.append("\n".join([_plain(heading), "", *map(_plain, nearest)]))
     if answer.citations:
-        sources = "\n".join(f"- {_plain(line)}" for line in source_lines(answer))
+        sources = "\n".join(f"- {_plain(line)}" for line in source_lines(answer.citations))
         parts.append(f"**Sources**\n\n{sources}")
     return "\n\n".join(parts)
 

@@ -127,7 +127,7 @@ def _obeyed(said: str, turns: list[Turn], last: Answer | None) -> bool:
         case "/quit" | "/exit":
             return False
         case "/sources":
-            lines = source_lines(last) if last else ["no answer yet"]
+            lines = source_lines(last.citations) if last else ["no answer yet"]
             for line in lines or ["the last answer has no sources"]:
                 print_line(line)
         case "/save" if rest.strip():

@@ -268,7 +268,7 @@ def show_reply(answer: Answer) -> None:
         print_line(line)
     if answer.citations:
         _heading("Sources")
-    for line in source_lines(answer):
+    for line in source_lines(answer.citations):
         print_line(f"  {line}")
     if unchecked := sum(claim.unchecked for claim in answer.claims):
         print_line((f"{unchecked} of {len(answer.claims)} claim(s) not checked", "yellow"))
