@@ -176,24 +176,15 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
 
 def print_json(value: object) -> None:
     """Print a value as JSON; escaped where the encoding requires it."""
-    text = json.dumps(value, ensure_ascii=not _holds_unicode(), indent=2, default=_plain)
+    text = json.dumps(
+        value, ensure_ascii=not _holds_unicode(), indent=2, default=dataclasses.asdict
+    )
     sys.stdout.write(text + "\n")
     sys.stdout.flush()  # who follows a watching reads each report when it is there
 
 
 def _holds_unicode() -> bool:
     return "utf" in (sys.stdout.encoding or "").lower()
-
-
-def _plain(value: object) -> object:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    raise TypeError(f"{type(value).__name__} cannot be printed as JSON")
-
-
-def show_line(text: str) -> None:
-    """One line on standard output."""
-    print_line(text)
 
 
 def show_error(message: str) -> None:
