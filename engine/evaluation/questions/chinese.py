@@ -174,6 +174,7 @@ def _places(clause: str) -> Iterator[SentenceQuestion]:
     if (
         match is None
         or match["s"].endswith(("的", "因", "也", "亦", "又", "还"))
+        or not (is_named(match["s"]) or _ends_in_a_noun(match["s"]))
         or _DATE.search(match["p"])
         or re.search(r"\d", match["p"])
     ):

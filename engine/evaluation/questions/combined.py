@@ -32,7 +32,6 @@ join retire appoint elect marry graduate form create
 """
 COMMON_EVENTS = frozenset(_COMMON_EVENTS.split())
 _YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d{2})(?!\d)")
-_FEWEST_WORDS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,26 +130,10 @@ def _compared(group: Sequence[Event]) -> GoldQuestion:
     )
 
 
-def designations(
-    facts: Sequence[PlacedFact], definitions: Sequence[GoldQuestion]
-) -> list[Designation]:
-    """Return phrases for names: of people what they did, of anything its definition.
-
-    A name with several is left out unless one document alone speaks of it.
-    """
+def definitions_of(questions: Iterable[GoldQuestion]) -> list[Designation]:
+    """Return the definitions of names as phrases that mean them."""
     found: list[Designation] = []
-    for one in facts:
-        fact = one.fact
-        named = re.search(r"(?<!^)\b[A-Z][a-z]+", fact.relative) is not None
-        long_enough = len(fact.relative.split()) >= _FEWEST_WORDS
-        if not (fact.is_person and named and long_enough and " " in fact.subject):
-            continue
-        if fact.lemma != "be":
-            phrase = f"the person who {fact.relative}"
-            found.append(
-                Designation(name=fact.subject, phrase=phrase, span=one.span, language="en")
-            )
-    for question in definitions:
+    for question in questions:
         name, phrase = _defined(question)
         if phrase:
             found.append(
@@ -417,18 +400,21 @@ def absent(
         heading = _QUOTED.findall(question.text)[0 if own.language == "zh" else -1]
         words = set(tokens(heading))
         others = [one for one in long if one.language == own.language and one != own]
-        for step in range(min(8, len(others))):
-            other = others[(number * 7 + step) % len(others)]
-            if words and not _VAGUE.match(heading) and not words & held[other.id]:
-                yield gold_question(
-                    question.text.replace(own.cited, other.cited, 1),
-                    kind=UNANSWERABLE,
-                    language=own.language,
-                    made="a heading, put to a document that has no word of it",
-                )
-                break
+        some = others[number % max(1, len(others)) :][:_OTHERS]
+        lacking = [one for one in some if words and not words & held[one.id]]
+        if lacking and not _VAGUE.match(heading):
+            alike = set(tokens(own.text))
+            other = max(lacking, key=lambda one: len(alike & held[one.id]) / len(held[one.id]))
+            yield gold_question(
+                question.text.replace(own.cited, other.cited, 1),
+                kind=UNANSWERABLE,
+                language=own.language,
+                made="a heading, put to a document that has no word of it",
+            )
 
 
+_OTHERS = 100
+"""Documents among which the one most like a heading's own is chosen."""
 _VAGUE = re.compile(r"“?(?:What|An?|The|For|More|How)\b")
 _LEAST_DOCUMENT = 1_500
 """Least characters of a document that is asked for what it does not hold."""

@@ -50,13 +50,12 @@ _OF_PEOPLE = re.compile(
 class Fact:
     """A main clause taken apart into subject, predicate and date.
 
-    `relative` is the predicate behind *who* or *that*; `date` is the value of a date in it, with
+    `date` is the value of a date in it, with
     `when` the question for it and `event` the predicate's words without it.
     """
 
     subject: str
     is_person: bool
-    relative: str
     lemma: str
     date: str = ""
     when: str = ""
@@ -261,7 +260,6 @@ class Clause:
         found = Fact(
             subject=re.sub(r"^the\b", "The", self._named()),
             is_person=self.is_person,
-            relative=_text(self.predicate),
             lemma=self._root.lemma_,
         )
         for phrase, value in self._dates():
@@ -269,7 +267,6 @@ class Clause:
             return Fact(
                 subject=found.subject,
                 is_person=found.is_person,
-                relative=_text(bare),
                 lemma=found.lemma,
                 date=value,
                 when=self.inverted("When", phrase),
@@ -333,7 +330,13 @@ class Clause:
         names = self.subject[1:-1]
         kind, said = self.subject[-1], _text(self.predicate)
         name = _text(names)
-        if not name or " " in name or kind != self._head or kind.tag_ != "NN" or self._auxiliaries:
+        if (
+            not name[-1:].isalnum()
+            or " " in name
+            or kind != self._head
+            or kind.tag_ != "NN"
+            or self._auxiliaries
+        ):
             return
         named = re.search(r"[A-Z\d_/.-]", name) or kind.text in _OF_PROGRAMS
         common = names[-1].pos_ == "ADJ" or name.endswith(("tion", "ment", "ing"))

@@ -33,7 +33,7 @@ from .combined import (
     absent,
     bridges,
     comparisons,
-    designations,
+    definitions_of,
     events,
     two_facts,
     two_hops,
@@ -187,17 +187,16 @@ def _candidates(
     yield from single
     yield from comparisons(events(facts, entries))
     yield from two_facts([*single, *structured])
-    definitions = [one for one in single if one.kind == "what is"]
     named: list[Designation] = [
         *makers(documents),
-        *designations(facts, definitions),
+        *definitions_of(one for one in single if one.kind == "what is"),
         *bridges([*single, *structured], people),
     ]
     yield from two_hops(named, [*single, *structured])
     subjects = {
-        one.fact.subject: _kind_of(one.fact)
+        one.fact.subject: "person"
         for one in facts
-        if " " in one.fact.subject and not one.fact.subject.startswith("The ")
+        if one.fact.is_person and " " in one.fact.subject and one.fact.subject in people
     }
     # What a Chinese name is the name of shows in its last character.
     subjects |= {one.name: one.name[-1] for one in named if one.language == "zh"}
@@ -206,10 +205,6 @@ def _candidates(
     yield from absent(structured, documents)
     yield from _collections(engine, documents)
     tell("ask", 2, 2)
-
-
-def _kind_of(fact: english.Fact) -> str:
-    return "person" if fact.is_person else fact.lemma
 
 
 def _saying(texts: Sequence[str]) -> Callable[[str, Sequence[str]], bool]:

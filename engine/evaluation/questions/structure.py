@@ -31,6 +31,8 @@ _LEAST_ANSWER = 40
 """Characters of the sentences that are a section's gold value; half of it in Chinese."""
 MAX_POINTS = 5
 """Maximum number of sentences under a heading that is asked for."""
+LEAST_POINT = 4
+"""Least characters of an item that says something."""
 TOPICS = range(3, 13)
 """Number of headings of a document that is asked for its topics."""
 
@@ -312,6 +314,7 @@ def _lists(document: SourceDocument, section: Section) -> Iterator[GoldQuestion]
     if any(_NAVIGATION.match(one) for one in points):
         return
     foreign = any(has_han(one) != (document.language == "zh") for one in points)
+    foreign |= any(len(one) < LEAST_POINT and not has_han(one) for one in points)
     if len(items) not in LIST_ITEMS or not all(points) or foreign or not document.is_named:
         return
     if GENERIC_TITLE.match(section.heading) or "?" in section.heading or "？" in section.heading:
@@ -344,8 +347,8 @@ def _lists(document: SourceDocument, section: Section) -> Iterator[GoldQuestion]
 def point_of(item: str) -> str:
     """Return the short form of a list's item: its label, or its first sentence."""
     bold = re.match(r"\*\*(.+?)\*\*", item)
-    item = strip_markdown(bold[1] if bold else item)
-    label = re.split(r"[:：;；。(（]|\. | – | — ", item, maxsplit=1)[0].strip().rstrip(".")
+    item = re.sub(r"\s*[(（][^)）]*[)）]", "", strip_markdown(bold[1] if bold else item))
+    label = re.split(r"[:：;；。(（]|\. | – | — ", item, maxsplit=1)[0].strip().rstrip(".,，")
     return label if 2 <= len(label) <= MAX_VALUE_CHARACTERS else ""
 
 

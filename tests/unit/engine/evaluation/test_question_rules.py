@@ -151,7 +151,7 @@ def test_two_events_with_one_verb_are_compared() -> None:
     facts = [
         PlacedFact(
             fact=Fact(
-                subject=name, is_person=False, relative="was founded", lemma="found", date=date,
+                subject=name, is_person=False, lemma="found", date=date,
                 event="was founded",
             ),
             span=GoldSpan(document_id="d", start=n, end=n + 1),
