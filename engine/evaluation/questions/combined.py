@@ -230,19 +230,22 @@ def two_facts(questions: Sequence[GoldQuestion]) -> Iterator[GoldQuestion]:
 
 def _keys(question: GoldQuestion) -> list[str]:
     """Return what a question can be joined by: its label, its document or the names in it."""
-    cited = _QUOTED.findall(question.text)
+    source = _SOURCE.match(question.text)
     if question.kind == "field":
         return [_QUOTED.sub("", question.text, count=1)]
     if question.kind == "section":
         return [f"section {question.query.documents[0]}"]
-    if question.kind not in PART_KINDS or cited:
+    if question.kind not in PART_KINDS:
         return []
+    if source is not None:
+        return [f"{source.group()}{question.kind == 'table'}"]
     if question.language == "zh":
         return [word for word, tag in rjieba.tag(question.text) if tag in _HAN_TAGS and word[1:]]
     return [name for name in _NAME_WITHIN.findall(question.text) if name not in _CALENDAR]
 
 
 _NAME_WITHIN = re.compile(r"(?<=[a-z,] )[A-Z][\w'’-]{2,}(?: [A-Z][\w'’-]+)*\b(?! [A-Z])")
+_SOURCE = re.compile(r"According to “[^”]*”, |根据(?:“[^”]*”|《[^》]*》)，")
 _CALENDAR = frozenset((*calendar.month_name, *calendar.day_name))
 _HAN_TAGS = ("nr", "ns", "nt", "nz", "nrt")
 
@@ -268,7 +271,8 @@ def _joined(one: GoldQuestion, other: GoldQuestion) -> GoldQuestion:
             text = text.replace("What does ", "What do ").replace(" give as ", " each give as ")
             text = text.replace("是什么？", "分别是什么？")
     else:
-        second = other.text if chinese else other.text[0].lower() + other.text[1:]
+        second = _SOURCE.sub("", other.text, count=1)
+        second = second if chinese else second[0].lower() + second[1:]
         text = f"{one.text.rstrip('?？')}{'，' if chinese else ', and '}{second}"
     return gold_question(
         text,

@@ -225,6 +225,16 @@ def test_two_facts_about_one_name_are_asked_for_together() -> None:
     assert (found.points, found.hops) == (("1901", "Truro"), 2)
 
 
+def test_two_facts_of_one_document_name_it_once() -> None:
+    (found,) = two_facts(
+        [
+            asked_in("a", "According to “The lamp”, when was the wick cut?", "when", "1901"),
+            asked_in("a", "According to “The lamp”, who cut it?", "who", "Ada", start=5_000),
+        ]
+    )
+    assert found.text == "According to “The lamp”, when was the wick cut, and who cut it?"
+
+
 def test_a_name_that_a_table_gives_is_asked_for_by_its_place_in_the_table() -> None:
     maker = asked_in("a", "What is the maker of Old Bess?", "table", "Brine & Sons")
     born = asked_in("b", "When was Brine & Sons founded?", "when", "1880")
