@@ -69,7 +69,7 @@ _NAVIGATION = re.compile(r"(?:Prev|Next|Up|Home)\b|[上下]一[页级章节]|起
 _TOTAL = re.compile(r"total|sum|average|mean|合计|总计|小计|平均", re.IGNORECASE)
 _RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*$")
 _NO_COLUMN = re.compile(
-    r"^(?:#|no\.?|what|who|when|where|how|why|notes?|remarks?|comments?|description|value|content|内容|备注|说明|事件|序号|event|item|answer)$",
+    r"^(?:#|no\.?|what|who|when|where|how|why|notes?|remarks?|comments?|description|value|content|内容|回答|答案|值|备注|说明|事件|序号|event|item|answer)$",
     re.IGNORECASE,
 )
 _NUMERIC = re.compile(r"[^\d]{0,2}([\d,]+(?:\.\d+)?)\s*([^\d\s,.;()]{0,12})$")
@@ -247,7 +247,7 @@ def _first_answer(sentences: Sequence[str], language: Language) -> str:
 
 
 _LEANS = re.compile(
-    r"^(?:this|these|those|it|they|but|however|finally|also|the (?:following|last|next)|let us"
+    r"^(?:this|these|those|it|they|but|however|finally|also|the (?:following|last|next|answer)|let us"
     r"|here (?:is|are))\b"
     r"|^(?:本[节章文页]|[这那它他她但而]|然而|不过|因此|此外|另外|下面)",
     re.IGNORECASE,
