@@ -247,8 +247,8 @@ def _first_answer(sentences: Sequence[str], language: Language) -> str:
 
 
 _LEANS = re.compile(
-    r"^(?:this|these|those|it|they|but|however|finally|also|the (?:following|last|next|answer)|let us"
-    r"|here (?:is|are))\b"
+    r"^(?:this|these|those|it|they|but|however|finally|also"
+    r"|the (?:following|last|next|answer)|let us|here (?:is|are))\b"
     r"|^(?:本[节章文页]|[这那它他她但而]|然而|不过|因此|此外|另外|下面)",
     re.IGNORECASE,
 )
