@@ -163,7 +163,7 @@ def test_an_english_question_on_chinese_text_is_asked_across(
 
 @pytest.mark.parametrize(
     ("logit", "is_doubted", "is_declined"),
-    [(9.5, False, False), (7.0, True, False), (5.0, False, True)],
+    [(9.5, False, False), (6.5, True, False), (5.0, False, True)],
 )
 def test_a_narrative_answer_is_doubted_or_declined_by_its_likeness(
     logit: float, is_doubted: bool, is_declined: bool
