@@ -58,7 +58,7 @@ from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_searches, facts_fi
 from .extractive.excerpt import READ_PASSAGES, Reader, direct_first
 from .extractive.intent import asked_person, question_intent
 from .extractive.known_as import UNKNOWN, KnownAs, name_candidates, other_name_searches
-from .extractive.windows import TOLD_PASSAGES, suits_windows, windows_first
+from .extractive.windows import TOLD_PASSAGES, is_narrative, windows_first
 from .packing import (
     Draft,
     PackedContext,
@@ -422,7 +422,7 @@ class LocalAnswerer:
         if is_fact:
             return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
         first = found.passages[:TOLD_PASSAGES]
-        if gateway is None and suits_windows(question, first):
+        if gateway is None and is_narrative(first):
             return replace(found, passages=windows_first(question, first, known_as=known_as))
         if has_excerpt:
             return replace(found, passages=direct_first(question, found.passages)[:READ_PASSAGES])

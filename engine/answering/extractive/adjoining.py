@@ -17,7 +17,7 @@ from graph.text.cjk import has_han
 from ...retrieval.passages import Sentence
 from ...storage.graph_api import sentence_spans
 from ...types import Passage
-from .blocks import STRUCTURED, count_words
+from .blocks import count_words
 from .excerpt import Excerpt, Reader
 from .likeness import character_pairs
 from .sentence_scoring import ScoredSentence
@@ -31,6 +31,7 @@ LONGEST_TITLE = 40
 ADJOINING_WORDS = 75
 """Words of a Chinese sentence with those that follow it, at most; two characters are one."""
 _STATES = re.compile(r"[。！；，：、,.;:|`=]|^\s*[-*•]|\d")
+_STRUCTURED = re.compile(r"```|^\s*(?:[-*•|]|\d+[.)、])", re.MULTILINE)
 
 
 def is_title(text: str) -> bool:
@@ -41,7 +42,7 @@ def is_title(text: str) -> bool:
 def from_nearest(question: str, excerpt: Excerpt, read: Reader) -> Excerpt:
     """Begin long Chinese prose with the sentence nearest to the question."""
     spans = sentence_spans(excerpt.text)
-    if len(excerpt.text) < LONG_PROSE or STRUCTURED.search(excerpt.text):
+    if len(excerpt.text) < LONG_PROSE or _STRUCTURED.search(excerpt.text):
         return excerpt
     asked = character_pairs(question)
     likely = sorted(

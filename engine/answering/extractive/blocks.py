@@ -25,8 +25,6 @@ LONGEST_WORDS = 220
 """Words of an excerpt, at most; two Chinese characters count as one."""
 WINDOW_WORDS = 130
 """Words that a reader takes in at once."""
-STRUCTURED = re.compile(r"```|^\s*(?:[-*•|]|\d+[.)、])", re.MULTILINE)
-"""Beginning of an item of a list, a row of a table, or code."""
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
 _INDENTED = re.compile(r"[ \t]{2,}\S")
 _GOES_ON = re.compile(r"[a-z,;.)](?!\))")

@@ -29,9 +29,8 @@ from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
 from ..packing import TextAt
-from .blocks import STRUCTURED, count_words
+from .blocks import count_words
 from .excerpt import Excerpt, Reader, text_before, text_behind
-from .intent import question_intent
 from .known_as import KnownAs
 from .question_type import WH_CHINESE, classify_question, strip_question_words
 
@@ -53,15 +52,13 @@ READ = {"en": 0.2, "zh": 0.5}
 """Weight of a reader's logit beside the score by words."""
 CLOSE = 0.3
 """A second window is shown where its score lies no further below the best one's."""
-SHOWN_WORDS = 110
+SHOWN_WORDS = 125
 """Words shown of what is told; two Chinese characters count as one."""
 REACH = 600
 """Characters of the document before and behind a passage that are seen."""
 TOLD_PASSAGES = 20
 """Passages whose windows are ranked before the best are packed."""
-PLAIN_PASSAGES = 3
-"""Passages of which none has a list, a table or code where a fact is told in plain prose."""
-TELLING = 0.3
+TELLING = 0.6
 """Share of the passages with direct speech from which on a text is a narrative or talk."""
 
 _SPEECH = lazy_regex(r"曰[：:；;]?\s*[“「『]|[“「‘\"'][^”」’\"']{3,}[，。！？,.!?—-][”」’\"']")
@@ -95,16 +92,6 @@ def is_narrative(passages: Sequence[Passage]) -> bool:
     """Check whether passages are a narrative or talk: people speak in many of them."""
     spoken = sum(1 for each in passages if _SPEECH.search(each.text) or SPEAKER.search(each.text))
     return spoken >= max(1.0, TELLING * len(passages))
-
-
-def suits_windows(question: str, passages: Sequence[Passage]) -> bool:
-    """Check whether windows answer: of what is told, and a Chinese fact in plain prose."""
-    intent = question_intent(question)
-    if intent == "comparison":
-        return False
-    is_fact = intent is None and language_of(question) == "zh"
-    is_prose = not any(STRUCTURED.search(each.text) for each in passages[:PLAIN_PASSAGES])
-    return is_narrative(passages) or (is_fact and is_prose)
 
 
 def is_across(question: str, passages: Sequence[Passage]) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.answering.extractive.answer import HESITANT, LIKE, extractive_answer
+from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractive_answer
 from engine.answering.extractive.blocks import WINDOW_WORDS, count_words, split_blocks
 from engine.answering.extractive.excerpt import Excerpt, direct_first, render_excerpt
 from engine.answering.extractive.intent import (
@@ -565,9 +565,9 @@ KEEPER = "灯塔高四十米。灯塔的守塔人叫王海。"
 @pytest.mark.parametrize(
     ("text", "logit", "is_declined"),
     [
-        pytest.param("灯塔高四十米。每夜点灯的是王海。", LIKE - 2, True, id="unlike"),
-        pytest.param(KEEPER, LIKE - 2, False, id="unlike, with every word"),
-        pytest.param(KEEPER, LIKE - 0.5, False, id="in between"),
+        pytest.param("灯塔高四十米。每夜点灯的是王海。", UNLIKE - 0.1, True, id="unlike"),
+        pytest.param(KEEPER, UNLIKE - 0.1, False, id="unlike, with every word"),
+        pytest.param(KEEPER, UNLIKE + 0.1, False, id="in between"),
         pytest.param(KEEPER, LIKE, False, id="like"),
     ],
 )
