@@ -68,7 +68,7 @@ from .sentence_selection import (
     sentence_shares,
     weight_share,
 )
-from .windows import is_across, is_narrative, told_excerpts
+from .windows import is_narrative, told_excerpts
 
 SAID_FROM, SAID = 2.5, 0.5
 """A reader's logit from which an excerpt is taken to answer, and the probability that it does."""
@@ -158,8 +158,7 @@ def extractive_answer(
     plain = strip_intent_words(question) if intent else question
     wanted = {term: max(weight(term), 0.0) for term in tokens(strip_question_words(plain))}
     sentences = known_as.named(_that_state(split_passages(passages)))
-    is_alike = asked.language == "zh" or is_across(question, passages)
-    chooser = _renaming(likeness, known_as) if is_alike else read
+    chooser = read if asked.language == "en" else _renaming(likeness, known_as)
     if not wanted or not sum(wanted.values()) or not sentences:
         return abstain(asked.language, detail="nothing to compare the question with")
     weighed = score_sentences(
@@ -214,9 +213,9 @@ def extractive_answer(
         readings=_readings(analysis, excerpts, chooser),
     )
     logits = [each.logit for each in excerpts if each.logit is not None]
-    if logits and is_alike and is_told:
+    if logits and is_told and asked.language == "zh":
         found = _by_likeness_of_told(found, max(logits))
-    elif chooser is not None and is_alike and not analysis.is_decided:
+    elif chooser is not None and asked.language == "zh" and not analysis.is_decided:
         read_as = logits or chooser(question, _chains(analysis)).tolist()
         found = _by_likeness(found, read_as, are_sentences=not excerpts)
     elif max(logits, default=0.0) >= SAID_FROM:

@@ -9,7 +9,6 @@ first.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -17,7 +16,7 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.text.cjk import HAN, has_han, simplified
+from graph.text.cjk import has_han, simplified
 from graph.text.patterns import lazy_regex
 
 from ...chunking.structure import sections
@@ -38,8 +37,8 @@ Floats = NDArray[np.float64]
 
 WINDOW_WORDS = 90
 """Words of a window, at most; two Chinese characters count as one."""
-NAME, PAIR = 2.0, 0.5
-"""Weights of a name and of a pair of characters beside a single one."""
+NAME = 2.0
+"""Weight of a name beside a single character."""
 VARIANT = 0.7
 """Credit of a word that stands there only as another of the same meaning."""
 DENSEST, RANK = 0.5, 0.3
@@ -94,14 +93,6 @@ def is_narrative(passages: Sequence[Passage]) -> bool:
     return spoken >= max(1.0, TELLING * len(passages))
 
 
-def is_across(question: str, passages: Sequence[Passage]) -> bool:
-    """Check whether an English question is asked of Chinese passages."""
-    if language_of(question) == "zh" or not passages:
-        return False
-    chinese = sum(1 for each in passages if language_of(each.text) == "zh")
-    return 2 * chinese > len(passages)
-
-
 def rank_windows(
     question: str, sentences: Sequence[Sentence], passages: Sequence[Passage], *, known_as: KnownAs
 ) -> list[Window]:
@@ -145,7 +136,7 @@ def told_excerpts(
     text_at: TextAt | None,
 ) -> list[Excerpt]:
     """Return the window that tells what is asked, and another that does so nearly as well."""
-    language = "zh" if is_across(question, passages) else language_of(question)
+    language = language_of(question)
     ranked = rank_windows(question, sentences, passages, known_as=known_as)
     ranked = ranked[: READ_WINDOWS[language]]
     if not ranked:
@@ -309,10 +300,7 @@ def _terms(question: str, known_as: KnownAs) -> tuple[list[str], Floats]:
         rest = rest.replace(name, " ")
     weighed = dict.fromkeys(names, NAME)
     weighed |= {each: NAME for each in tokens(rest) if not has_han(each)}
-    runs = re.findall(f"[{HAN}]+", re.sub(f"[{''.join(_FUNCTION)}]", " ", rest))
-    weighed |= dict.fromkeys("".join(runs), 1.0)
-    pairs = (run[place : place + 2] for run in runs for place in range(len(run) - 1))
-    weighed |= dict.fromkeys(pairs, PAIR)
+    weighed |= {each: 1.0 for each in rest if has_han(each) and each not in _FUNCTION}
     return list(weighed), np.array(list(weighed.values()))
 
 

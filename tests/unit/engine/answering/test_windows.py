@@ -12,7 +12,6 @@ from engine.answering.extractive.known_as import UNKNOWN, KnownAs
 from engine.answering.extractive.windows import (
     CLOSE,
     WINDOW_WORDS,
-    is_across,
     is_narrative,
     rank_windows,
     told_excerpts,
@@ -145,20 +144,6 @@ def test_a_window_inside_a_turn_names_its_speaker() -> None:
     )
 
     assert found[0].heading == "Minutes · Ann Lee"
-
-
-@pytest.mark.parametrize(
-    ("question", "text", "across"),
-    [
-        ("Who killed the robber?", STORY, True),
-        ("Who killed the robber?", "He did.", False),
-        ("谁杀了贼首？", STORY, False),
-    ],
-)
-def test_an_english_question_on_chinese_text_is_asked_across(
-    question: str, text: str, across: bool
-) -> None:
-    assert is_across(question, [_passage(text)]) is across
 
 
 @pytest.mark.parametrize(
