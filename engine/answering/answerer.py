@@ -55,7 +55,7 @@ from .connections import ConnectionAnswerer
 from .extractive.answer import extractive_answer
 from .extractive.chinese_fact_questions import fact_question
 from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_searches, facts_first
-from .extractive.excerpt import READ_PASSAGES, Reader, direct_first
+from .extractive.excerpt import READ_PASSAGES, Reader, direct_first, with_direct
 from .extractive.intent import asked_person, question_intent
 from .extractive.known_as import KnownAs, name_candidates, other_name_searches
 from .packing import (
@@ -407,21 +407,23 @@ class LocalAnswerer:
         is_fact = expander is None and fact_question(question) is not None
         is_person = expander is None and bool(asked_person(question))
         gateway = self._packer.gateway
-        has_excerpt = gateway is None and question_intent(question) is not None
         if expander is None and gateway is None:
             expander = other_name_searches(question, self._known_as(question))
         found = self._retriever.search(
             question,
-            top_k=CANDIDATES if is_fact or has_excerpt else self._packer.candidate_count,
+            top_k=CANDIDATES if is_fact or gateway is None else self._packer.candidate_count,
             within=within,
             expander=fact_searches if is_fact or is_person else expander,
             on_event=on_event,
         )
         if is_fact:
             return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
-        if has_excerpt:
+        if gateway is not None:
+            return found
+        if question_intent(question) is not None:
             return replace(found, passages=direct_first(question, found.passages)[:READ_PASSAGES])
-        return found
+        count = self._retriever.passage_count
+        return replace(found, passages=with_direct(question, found.passages, count=count))
 
     def _answer(
         self, question: str, attempt: AnswerRound, *, before: Sequence[TraceStep] = ()

@@ -36,7 +36,7 @@ from .excerpt import (
     Reader,
     around,
     choose_excerpts,
-    likeliest_place,
+    lead_sentence,
     plain_excerpt,
     render_excerpt,
     told_at_one_place,
@@ -207,7 +207,7 @@ def extractive_answer(
     if facts or introduced:
         found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
     if excerpts and context is None:
-        draft = _excerpted(excerpts, figures=found)
+        draft = _excerpted(question, excerpts, figures=found, intent=intent, read=read)
     else:
         draft = _told(analysis, context, figures=found)
     if found["held"] >= min_evidence:
@@ -385,10 +385,10 @@ _BEHIND_MARK = re.compile(r"(?:^|\n)[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*\Z")
 
 
 def _sentence_at(excerpt: Excerpt, analysis: _Read, read: Reader | None) -> int | None:
-    """Return the row of the sentence of an excerpt in which the answer is read."""
-    if not isinstance(read, SpanReader):
+    """Return the row of the sentence of an excerpt that answers."""
+    if read is None:
         return None
-    place = excerpt.source.start + likeliest_place(analysis.question, excerpt, read)
+    place = excerpt.source.start + lead_sentence(analysis.question, excerpt, read)[1] - 1
     for row, each in enumerate(analysis.weighed):
         sentence, passage = each.sentence, analysis.passages[each.sentence.passage]
         start, end = (passage.start + at for at in (sentence.start, sentence.end))
@@ -424,12 +424,26 @@ def _holds(excerpt: Excerpt, passage: Passage, start: int) -> bool:
     return is_same and source.start + excerpt.start <= place < source.start + excerpt.end
 
 
-def _excerpted(excerpts: Sequence[Excerpt], *, figures: Mapping[str, float]) -> Draft:
-    """Present excerpts below their headings, each cited as a whole."""
-    parts, citations = [], []
-    for number, each in enumerate(excerpts, start=1):
-        parts.append(render_excerpt(each, number))
-        citations.append(cite_span(each.source, each.start, each.end, number=number))
+def _excerpted(
+    question: str,
+    excerpts: Sequence[Excerpt],
+    *,
+    figures: Mapping[str, float],
+    intent: Intent | None,
+    read: Reader | None,
+) -> Draft:
+    """Present excerpts below their headings, each from the sentence on that answers."""
+    parts: list[str] = []
+    citations: list[Citation] = []
+    for each in excerpts:
+        spans = [(each.start, each.end)]
+        if read is not None and intent in LED and language_of(question) == "en":
+            spans = _arranged(each, *lead_sentence(question, each, read, nearly=LEADS))
+        told = []
+        for start, end in spans:
+            citations.append(cite_span(each.source, start, end, number=len(citations) + 1))
+            told.append(render_excerpt(each, (start, end), len(citations)))
+        parts.append("\n\n".join((f"### {each.heading}", *told) if each.heading else told))
     best = max(each.score for each in excerpts)
     return Draft(
         text="\n\n".join(parts),
@@ -457,32 +471,40 @@ def _told(read: _Read, context: Excerpt | None, *, figures: Mapping[str, float])
     )
 
 
-_ITEM = re.compile(r"(?m)^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]")
-SHORT_BLOCK, PRECEDES, FOLLOWS = 60, 40, 15
-"""A block of so many words, and any list, is shown whole, and one with so few words before the
-sentence; else from the sentence on, and what stands before it below where so few words follow."""
+_ITEM = re.compile(r"(?m)^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]|```")
+LED = ("definition", "explanation", "cause", "command")
+"""Intents of questions whose excerpt begins with the sentence that answers."""
+LEADS = 2.0
+"""Logits below the best sentence of an excerpt of the earlier one that it begins with."""
+PRECEDES, FOLLOWS = 15, 15
+"""A block with so few words before the sentence that answers, and any list or code, is shown whole;
+else from the sentence on, and what stands before it below where so few words follow."""
+
+
+def _arranged(excerpt: Excerpt, first: int, last: int) -> list[tuple[int, int]]:
+    """Return the spans of an excerpt's source as they are shown, the sentence that answers first.
+
+    A sentence that leans on the one in front of it follows that.
+    """
+    text = excerpt.source.text
+    if _ITEM.search(excerpt.text) or count_words(text[excerpt.start : first]) <= PRECEDES:
+        return [(excerpt.start, excerpt.end)]
+    spans = [(first, excerpt.end)]
+    if count_words(text[last : excerpt.end]) < FOLLOWS:
+        spans.append((excerpt.start, excerpt.start + len(text[excerpt.start : first].rstrip())))
+    return spans
 
 
 def _with_context(
     lines: list[str], citations: list[Citation], context: Excerpt
 ) -> tuple[list[str], list[Citation]]:
-    """Show the first sentence within the block around it, nothing of it twice.
-
-    A short block, or one in which it stands near the beginning, is shown whole; a long one from
-    the sentence on, and where little follows, what stands before it comes below.
-    """
+    """Show the first sentence within the block around it, nothing of it twice."""
     source, text = context.source, context.source.text
     first, last = (each - source.start for each in (citations[0].start, citations[0].end))
     is_inside = citations[0].document_id == source.document_id
     if not (is_inside and context.start <= first < last <= context.end):
         return lines, citations
-    is_short = count_words(context.text) <= SHORT_BLOCK or _ITEM.search(context.text)
-    if is_short or count_words(text[context.start : first]) <= PRECEDES:
-        shown = [(context.start, context.end)]
-    else:
-        shown = [(first, context.end)]
-        if count_words(text[last : context.end]) < FOLLOWS:
-            shown.append((context.start, first))
+    shown = _arranged(context, first, last)
     told = [(start, start + len(text[start:end].rstrip())) for start, end in shown if end > start]
     parts = [lines[0] if place == (first, last) else plain_excerpt(text, *place) for place in told]
     cited = [cite_span(source, *place, number=1) for place in told]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,6 @@ from .blocks import (
     split_blocks,
 )
 from .intent import Intent, compared_sides, is_defined_by, question_intent, shows_intent
-from .read_spans import SpanReader
 from .sentence_scoring import ScoredSentence
 
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
@@ -50,8 +50,10 @@ DEFINES = 0.5
 """Bonus of a passage that defines what is asked about; its nearness is 2 at most."""
 SIDE_BLOCKS = 3
 """Blocks that reach the reader for one side of a comparison."""
-READ_PASSAGES = 10
-"""Passages, best first, whose blocks are candidates."""
+LEAD_SENTENCES = 10
+"""Sentences of an excerpt that are read to find the one that answers."""
+READ_PASSAGES, DIRECT_PASSAGES = 10, 4
+"""Passages, best first, whose blocks are candidates; and those that are nearest by themselves."""
 SHOWN = 2.0
 """Logits for signs of what is asked."""
 HEADING = 3.0
@@ -62,8 +64,8 @@ LEAST_WORDS = 10
 """A shorter first block of a section is a by-line or a date."""
 WHOLE_WORDS = 180
 """A section is shown whole where it is no longer than this."""
-AROUND_WORDS = 130
-"""Words shown around the sentence that says a fact, at most."""
+AROUND_WORDS = 80
+"""Words shown from the sentence on that says a fact, at most."""
 ITEM_WORDS = 5
 """A beginning of an item with fewer words goes on with the next sentence."""
 SIBLINGS = 3
@@ -142,6 +144,17 @@ def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
         return is_contents(passage.text), -_nearness(passages, row, names) - DEFINES * defines, row
 
     return [passages[row] for row in sorted(range(len(passages)), key=key)]
+
+
+def with_direct(question: str, passages: Sequence[Passage], *, count: int) -> list[Passage]:
+    """Take turns of the first passages of the walk and those nearest by themselves.
+
+    The walk finds the last passage of a chain, and puts others before one that answers alone.
+    """
+    near = direct_first(question, passages)[:DIRECT_PASSAGES]
+    linked = passages[:count]
+    turns = (each for pair in zip_longest(linked, near) for each in pair if each is not None)
+    return list({each.chunk_id: each for each in turns}.values())
 
 
 def _nearness(passages: Sequence[Passage], row: int, names: Sequence[str]) -> float:
@@ -224,15 +237,29 @@ def around(
     if block is None:
         return None
     best = _Best(block=block, score=0.0, logit=None)
-    return _extended(best, passage, text_at, whole=AROUND_WORDS, longest=AROUND_WORDS)
+    found = _extended(best, passage, text_at, whole=AROUND_WORDS)
+    first = max(passage.start + sentence.start - found.source.start, found.start)
+    end = first + cut_long(found.source.text[first : found.end], words=AROUND_WORDS)
+    return replace(found, end=end, text=found.source.text[found.start : end])
 
 
-def likeliest_place(question: str, excerpt: Excerpt, read: SpanReader) -> int:
-    """Return where in the text of an excerpt's source the answer most likely begins."""
-    reading = read.read(question, [excerpt.text])[0]
-    if not reading.begins.size:
-        return excerpt.start
-    return excerpt.start + int(reading.starts[int(np.argmax(reading.begins))])
+def lead_sentence(
+    question: str, excerpt: Excerpt, read: Reader, *, nearly: float = 0.0
+) -> tuple[int, int]:
+    """Return the sentence of an excerpt that answers, as a span of its source.
+
+    The first one that is read as at most so much less than the best, `nearly`, in logits. One that
+    leans on the sentence in front of it begins with that.
+    """
+    text = excerpt.text
+    spans = sentence_spans(text)[:LEAD_SENTENCES]
+    if not spans:
+        return excerpt.start, excerpt.end
+    logits = read(question, [f"{excerpt.heading}: {text[start:end]}" for start, end in spans])
+    row = first = int(np.argmax(logits >= logits.max() - nearly))
+    while first > 0 and _LEANS.match(text[spans[first][0] :]):
+        first -= 1
+    return excerpt.start + spans[first][0], excerpt.start + spans[row][1]
 
 
 def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
@@ -498,16 +525,14 @@ _LEANS = re.compile(
 """Beginnings that lean on what stands in front of them."""
 
 
-def _standing_start(
-    block: ExcerptBlock, blocks: Sequence[ExcerptBlock], *, longest: int = LONGEST_WORDS
-) -> int:
+def _standing_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
     """Return where an excerpt begins that does not lean on what was left out."""
     start, leaning, words = block.start, block, count_words(block.text)
     for each in reversed(blocks):
         if not _in_section(each, block) or each.end > start:
             continue
         words = words + count_words(each.text)
-        if not _LEANS.match(leaning.text) or words > longest:
+        if not _LEANS.match(leaning.text) or words > LONGEST_WORDS:
             break
         start, leaning = each.start, each
     return start
@@ -526,7 +551,6 @@ def _extended(
     text_at: TextAt | None,
     *,
     whole: int = WHOLE_WORDS,
-    longest: int = LONGEST_WORDS,
 ) -> Excerpt:
     """Show a short section whole; else continue a short block with the next, and cut a long one."""
     source, block = _around(best.block, passage, text_at)
@@ -538,11 +562,11 @@ def _extended(
     if section is not None and count_words(text[section:last]) <= whole:
         start, end = section, last
     else:
-        start = _standing_start(block, blocks, longest=longest)
+        start = _standing_start(block, blocks)
         for other in rest:
             if count_words(text[start:end]) < SHORTEST_WORDS:
                 end = other.end
-    end = start + cut_long(text[start:end], words=longest)
+    end = start + cut_long(text[start:end])
     return Excerpt(
         source=source,
         start=start,
@@ -660,15 +684,13 @@ def _section_start(
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
 
 
-def render_excerpt(excerpt: Excerpt, number: int) -> str:
-    """Return an excerpt below its heading with the mark of its citation; its own `[3]` is `(3)`."""
-    text = plain_excerpt(excerpt.text, 0, len(excerpt.text))
+def render_excerpt(excerpt: Excerpt, span: tuple[int, int], number: int) -> str:
+    """Return a span of an excerpt's source with the mark of its citation; `[3]` in it is `(3)`."""
+    is_whole = span == (excerpt.start, excerpt.end)  # the text of a list may be shortened
+    shown = (excerpt.text, 0, len(excerpt.text)) if is_whole else (excerpt.source.text, *span)
+    text = plain_excerpt(*shown).strip()
     gap = "\n" if text.endswith(("```", "|")) else " "
-    return (
-        f"### {excerpt.heading}\n\n{text}{gap}[{number}]"
-        if excerpt.heading
-        else f"{text}{gap}[{number}]"
-    )
+    return f"{text}{gap}[{number}]"
 
 
 def plain_excerpt(text: str, start: int, end: int) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractive_answer
 from engine.answering.extractive.blocks import WINDOW_WORDS, count_words, split_blocks
-from engine.answering.extractive.excerpt import Excerpt, direct_first, render_excerpt
+from engine.answering.extractive.excerpt import Excerpt, direct_first, render_excerpt, with_direct
 from engine.answering.extractive.intent import (
     compared_sides,
     definition_subject,
@@ -312,7 +312,8 @@ def test_a_fact_is_told_by_the_block_that_is_plainly_better_than_its_sentences(
 
     draft = _asked("When was the Gull built in Bergen?", [_passage(text)], read=read)
 
-    assert draft.text.startswith("### The yard") == is_block
+    assert "works on Mondays" in draft.text
+    assert ("The Gull was built" not in draft.text) == is_block
 
 
 BUILT = "She was built in Bergen in 1961."
@@ -328,8 +329,8 @@ OTHERS = " ".join(f"Her mate number {n} sang of herring and rain all night." for
             id="a short block whole",
         ),
         pytest.param(
-            f"She is a mail boat. {BUILT} {OTHERS}",
-            [f"She is a mail boat. {BUILT} {OTHERS}"],
+            f"She is a mail boat. {BUILT} {OTHERS[:323]}",
+            [f"She is a mail boat. {BUILT} {OTHERS[:323]}"],
             id="with the little that stands before it",
         ),
         pytest.param(
@@ -354,6 +355,24 @@ def test_a_fact_is_shown_within_its_block_and_nothing_twice(block: str, shown: l
     assert draft.text.count(BUILT) == 1
     for citation in draft.citations:
         assert text[citation.start : citation.end] == citation.quote
+
+
+def test_an_excerpt_begins_with_the_sentence_that_answers() -> None:
+    text = f"## The Gull\n\n{OTHERS} The Gull leaks because of ice. {OTHERS[:161]}\n"
+    draft = _asked("Why does the Gull leak?", [_passage(text)], read=_reads(ice=6.0))
+
+    assert draft.text.startswith("### The Gull\n\nThe Gull leaks because of ice.")
+
+
+def test_passages_nearest_by_themselves_take_turns_with_those_of_the_walk() -> None:
+    walked = [
+        replace(_passage("Bergen.", name=name), scores={"fused": near, "dense": near})
+        for name, near in (("first", 0.2), ("second", 0.1), ("third", 0.9), ("fourth", 0.5))
+    ]
+
+    found = with_direct("When was the Gull built?", walked, count=2)
+
+    assert [each.title for each in found] == ["first", "third", "second", "fourth"]
 
 
 def test_lines_of_a_wrapped_block_are_joined_from_its_middle_on() -> None:
@@ -467,7 +486,7 @@ def test_wrapped_lines_are_joined_and_code_columns_and_verses_stay() -> None:
             score=1.0,
             logit=None,
         )
-        return render_excerpt(excerpt, 1)
+        return render_excerpt(excerpt, (0, len(text)), 1)
 
     assert rendered(wrapped) == f"{wrapped.replace(chr(10), ' ')} [1]"
     assert rendered(code) == f"{code}\n[1]"
