@@ -25,13 +25,14 @@ from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, TextAt, abstain, cite_span
 from .adjoining import from_nearest, is_title, join_adjoining, with_adjoining
 from .answer_spans import Candidate, Span, rank_spans
-from .blocks import count_words
+from .blocks import LONGEST_WORDS, count_words, cut_long
 from .chinese_fact_questions import fact_question
 from .chinese_facts import Stated, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, evidence_features, score_subject_binding
 from .excerpt import (
+    AROUND_WORDS,
     Excerpt,
     Reader,
     around,
@@ -39,7 +40,6 @@ from .excerpt import (
     lead_sentence,
     plain_excerpt,
     render_excerpt,
-    told_at_one_place,
 )
 from .intent import (
     Intent,
@@ -50,6 +50,7 @@ from .intent import (
     strip_intent_words,
 )
 from .known_as import UNKNOWN, KnownAs
+from .one_place import leads_elsewhere, read_one_place
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (
@@ -99,6 +100,7 @@ class _Read:
     rows: list[int]
     span: Candidate | None
     compared: TwoSidedComparison | None
+    at_one_place: bool
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -184,11 +186,11 @@ def extractive_answer(
     if introduced:
         analysis = replace(analysis, rows=introduced, span=None, compared=None)
     excerpts: list[Excerpt] = []
-    if one_excerpt and not facts and not introduced and not analysis.is_decided:
+    if intent and not facts and not introduced and not analysis.is_decided:
         excerpts = _excerpts(analysis, intent, read=chooser, text_at=text_at)
     context: Excerpt | None = None
     if one_excerpt and intent is None and asked.language == "en" and not analysis.is_decided:
-        analysis, context = _in_context(analysis, excerpts, read=read, text_at=text_at)
+        analysis, context = _in_context(analysis, read=read, text_at=text_at)
     found = evidence_features(
         question,
         _inside(excerpts, sentences, passages) or analysis.sentences,
@@ -206,12 +208,13 @@ def extractive_answer(
         found = {**found, "held": max(found["held"], SAID)}
     if facts or introduced:
         found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
-    if excerpts and context is None:
+    if excerpts:
         draft = _excerpted(question, excerpts, figures=found, intent=intent, read=read)
     else:
         draft = _told(analysis, context, figures=found)
     if found["held"] >= min_evidence:
-        return draft if excerpts else _hesitant(draft, question)
+        is_known = bool(excerpts) and not found["unknown"]  # the reader is unsure of good excerpts
+        return draft if is_known else _hesitant(draft, question)
     is_near = one_excerpt and _is_near(found, asked.language)
     return _declined(draft, question, is_near=is_near, least=min_evidence)
 
@@ -288,29 +291,17 @@ def _that_state(sentences: list[Sentence]) -> list[Sentence]:
 
 
 def _excerpts(
-    analysis: _Read, intent: Intent | None, *, read: Reader | None, text_at: TextAt | None
+    analysis: _Read, intent: Intent, *, read: Reader | None, text_at: TextAt | None
 ) -> list[Excerpt]:
-    """Choose the excerpts that answer; for a fact one that does so better than the sentences."""
+    """Choose the excerpts that answer; long Chinese prose from its nearest sentence on."""
     question, passages, weighed = analysis.question, analysis.passages, analysis.weighed
-    if intent is not None:
-        found = choose_excerpts(
-            question, intent, passages, weighed,
-            wanted=analysis.wanted, read=read, text_at=text_at,
-        )  # fmt: skip
-        is_told = intent in ("cause", "explanation", "definition")
-        if read is None or analysis.asked.language != "zh" or not is_told:
-            return found
-        return [from_nearest(question, each, read) for each in found]
-    if read is None or analysis.compared is not None or analysis.asked.language != "en":
-        return []
-    if analysis.is_chain:
-        return []  # told at two places
-    chains = [chain_text(weighed, row, passages) for row in analysis.rows]
-    return told_at_one_place(
-        question, passages, weighed,
-        wanted=analysis.wanted, read=read, text_at=text_at,
-        beside=float(read(question, chains).max()),
-    )  # fmt: skip
+    found = choose_excerpts(
+        question, intent, passages, weighed, wanted=analysis.wanted, read=read, text_at=text_at
+    )
+    is_told = intent in ("cause", "explanation", "definition")
+    if read is None or analysis.asked.language != "zh" or not is_told:
+        return found
+    return [from_nearest(question, each, read) for each in found]
 
 
 STRAY = 2.0
@@ -321,18 +312,9 @@ has such a logit."""
 
 
 def _in_context(
-    analysis: _Read, excerpts: Sequence[Excerpt], *, read: Reader | None, text_at: TextAt | None
+    analysis: _Read, *, read: Reader | None, text_at: TextAt | None
 ) -> tuple[_Read, Excerpt | None]:
-    """Return the sentence that says a fact, with what leads to it, and the block around it.
-
-    Of `excerpts`, which tell it at one place, it is the sentence where the answer is read; none
-    where that is an item or a row, which is shown with its like.
-    """
-    if excerpts:
-        row = _sentence_at(excerpts[0], analysis, read)
-        if row is None:
-            return analysis, None
-        return replace(analysis, rows=[row], span=None), excerpts[0]
+    """Return the sentence that says a fact, with what leads to it, and the block around it."""
     span, (first, *others) = analysis.span, analysis.rows
     is_likely = span is not None and span.confidence >= LIKELY and analysis.asked.kind != "thing"
     if span is not None and is_likely and span.row in others:
@@ -365,7 +347,7 @@ def _further(
             for row, each in zip(others, told, strict=True)
             if not _holds(context, passages[each.passage], each.start)
         ]
-    if read is None or not others or analysis.is_chain:
+    if read is None or not others or analysis.at_one_place or analysis.is_chain:
         return list(others)
     logits = read(
         analysis.question, [chain_text(weighed, row, passages) for row in (first, *others)]
@@ -379,23 +361,6 @@ def _further(
             and weight_share(carried_terms(weighed[row], wanted) - known, wanted) >= ADDS
         )
     ]
-
-
-_BEHIND_MARK = re.compile(r"(?:^|\n)[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*\Z")
-
-
-def _sentence_at(excerpt: Excerpt, analysis: _Read, read: Reader | None) -> int | None:
-    """Return the row of the sentence of an excerpt that answers."""
-    if read is None:
-        return None
-    place = excerpt.source.start + lead_sentence(analysis.question, excerpt, read)[1] - 1
-    for row, each in enumerate(analysis.weighed):
-        sentence, passage = each.sentence, analysis.passages[each.sentence.passage]
-        start, end = (passage.start + at for at in (sentence.start, sentence.end))
-        if passage.chunk_id == excerpt.source.chunk_id and start <= place < end:
-            in_list = sentence.columns or _BEHIND_MARK.search(passage.text[: sentence.start])
-            return None if in_list else row
-    return None
 
 
 def _readings(analysis: _Read, excerpts: Sequence[Excerpt], read: Reader | None) -> list[Reading]:
@@ -438,7 +403,9 @@ def _excerpted(
     for each in excerpts:
         spans = [(each.start, each.end)]
         if read is not None and intent in LED and language_of(question) == "en":
-            spans = _arranged(each, *lead_sentence(question, each, read, nearly=LEADS))
+            spans = _arranged(
+                each, *lead_sentence(question, each, read, nearly=LEADS), words=LONGEST_WORDS
+            )
         told = []
         for start, end in spans:
             citations.append(cite_span(each.source, start, end, number=len(citations) + 1))
@@ -481,16 +448,19 @@ PRECEDES, FOLLOWS = 15, 15
 else from the sentence on, and what stands before it below where so few words follow."""
 
 
-def _arranged(excerpt: Excerpt, first: int, last: int) -> list[tuple[int, int]]:
+def _arranged(excerpt: Excerpt, first: int, last: int, *, words: int) -> list[tuple[int, int]]:
     """Return the spans of an excerpt's source as they are shown, the sentence that answers first.
 
     A sentence that leans on the one in front of it follows that.
     """
     text = excerpt.source.text
-    if _ITEM.search(excerpt.text) or count_words(text[excerpt.start : first]) <= PRECEDES:
+    if _ITEM.search(excerpt.text):
         return [(excerpt.start, excerpt.end)]
-    spans = [(first, excerpt.end)]
-    if count_words(text[last : excerpt.end]) < FOLLOWS:
+    end = first + cut_long(text[first : excerpt.end], words=words)
+    if count_words(text[excerpt.start : first]) <= PRECEDES:
+        return [(excerpt.start, end)]
+    spans = [(first, end)]
+    if count_words(text[last:end]) < FOLLOWS:
         spans.append((excerpt.start, excerpt.start + len(text[excerpt.start : first].rstrip())))
     return spans
 
@@ -504,7 +474,8 @@ def _with_context(
     is_inside = citations[0].document_id == source.document_id
     if not (is_inside and context.start <= first < last <= context.end):
         return lines, citations
-    shown = _arranged(context, first, last)
+    room = AROUND_WORDS - sum(count_words(line) for line in lines[1:])
+    shown = _arranged(context, first, last, words=max(room, count_words(lines[0])))
     told = [(start, start + len(text[start:end].rstrip())) for start, end in shown if end > start]
     parts = [lines[0] if place == (first, last) else plain_excerpt(text, *place) for place in told]
     cited = [cite_span(source, *place, number=1) for place in told]
@@ -537,16 +508,14 @@ def _read(
         wanted=wanted,
         scores=[each.score for each in weighed],
     )
-    span = None
+    span, at_one_place = None, False
     if compared is not None and (compared.verdict is not None or compared.is_choice):
         rows = _both(compared, limit=limit)
     else:
         spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
-        share = sentence_shares(weighed, spans)
-        if read is not None:
-            share = read_shares(question, weighed, share, passages, read)
-            sure = max(sure, SURE_WHEN_READ[asked.language])
-        rows = select_sentences(weighed, share, wanted=wanted, limit=limit, enough=sure)
+        rows, at_one_place = _selected(
+            question, weighed, passages, spans, wanted=wanted, limit=limit, sure=sure, read=read
+        )
         shown = [each for each in spans if each.row in rows]
         if asked.language == "zh":
             rows = with_adjoining(rows, weighed, passages)
@@ -557,7 +526,34 @@ def _read(
             )
             shown = rank_read_spans(found, matrix)
         span = _shown(question, asked, shown, weighed)
-    return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
+    return _Read(question, asked, wanted, passages, weighed, rows, span, compared, at_one_place)
+
+
+def _selected(
+    question: str,
+    weighed: list[ScoredSentence],
+    passages: Sequence[Passage],
+    spans: Sequence[Candidate],
+    *,
+    wanted: Mapping[str, float],
+    limit: int,
+    sure: float,
+    read: Reader | None,
+) -> tuple[list[int], bool]:
+    """Select sentences, and tell if one place says it all; else others follow the one read best."""
+    language, first = language_of(question), list[int]()
+    is_english = language == "en"
+    if is_english and isinstance(read, SpanReader) and not leads_elsewhere(weighed, passages):
+        place = read_one_place(question, weighed, passages, wanted=wanted, reader=read, limit=limit)
+        if place.is_whole:
+            return place.rows, True
+        first = place.rows[:1]
+    share = sentence_shares(weighed, spans)
+    if read is not None:
+        share = read_shares(question, weighed, share, passages, read)
+        sure = max(sure, SURE_WHEN_READ[language])
+    rows = select_sentences(weighed, share, wanted=wanted, limit=limit, enough=sure)
+    return list(dict.fromkeys((*first, *rows)))[:limit], False
 
 
 def _shown(

@@ -11,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractive_answer
+from engine.answering.extractive.block_prior import direct_first, with_direct
 from engine.answering.extractive.blocks import WINDOW_WORDS, count_words, split_blocks
-from engine.answering.extractive.excerpt import Excerpt, direct_first, render_excerpt, with_direct
+from engine.answering.extractive.excerpt import Excerpt, render_excerpt
 from engine.answering.extractive.intent import (
     compared_sides,
     definition_subject,
@@ -295,27 +296,6 @@ def test_two_sections_are_shown_only_where_the_reader_is_not_sure(logit: float, 
     assert [citation.title for citation in draft.citations] == ["Binary", "Source"][:count]
 
 
-@pytest.mark.parametrize(
-    ("block", "sentences", "is_block"), [(6.0, 1.0, True), (6.0, 5.5, False), (3.0, 1.0, False)]
-)
-def test_a_fact_is_told_by_the_block_that_is_plainly_better_than_its_sentences(
-    block: float, sentences: float, *, is_block: bool
-) -> None:
-    text = (
-        "## The Gull\n\nThe Gull was built in Bergen.\n\n"
-        "## The yard\n\nIt lay still in 1961 and works on Mondays.\n\nNobody sings.\n"
-    )
-
-    def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        whole = ("Mondays" in each and "sings" in each for each in texts)
-        return np.array([block if is_whole else sentences for is_whole in whole])
-
-    draft = _asked("When was the Gull built in Bergen?", [_passage(text)], read=read)
-
-    assert "works on Mondays" in draft.text
-    assert ("The Gull was built" not in draft.text) == is_block
-
-
 BUILT = "She was built in Bergen in 1961."
 OTHERS = " ".join(f"Her mate number {n} sang of herring and rain all night." for n in range(7))
 
@@ -420,25 +400,6 @@ def test_what_may_be_the_answer_is_shown_below_a_word_of_doubt() -> None:
     assert is_abstention(draft.text)
     assert "1961" in draft.text
     assert draft.citations
-
-
-def test_no_block_is_read_behind_one_that_plainly_answers() -> None:
-    sources = [
-        _passage(f"## Part {number}\n\nTo install a file, see part {number}.\n", name=f"{number}")
-        for number in range(6)
-    ]
-
-    def texts_read(best: float) -> int:
-        seen: set[str] = set()
-
-        def read(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-            seen.update(texts)
-            return _reads(**{"part 1": best})(question, texts)
-
-        assert "see part 1." in _asked("How do I install a file?", sources, read=read).text
-        return len(seen)
-
-    assert (texts_read(9.5), texts_read(1.0)) == (4, 6)
 
 
 def test_sides_stand_apart_where_no_block_compares_them() -> None:
