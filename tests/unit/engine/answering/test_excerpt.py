@@ -86,6 +86,8 @@ def ask(question: str, **options: object) -> Draft:
         ("Give me the command to search for a package.", "command"),
         ("What is the difference between testing and unstable?", "comparison"),
         ("Can I sell the CDs?", "explanation"),
+        ("The kernel is configured, what do I run now?", "steps"),
+        ("The rope broke. What must the crew do?", "explanation"),
         ("如何安装软件包？", "steps"),
         ("什么是虚拟软件包？", "definition"),
         ("稳定版和测试版有什么区别？", "comparison"),
