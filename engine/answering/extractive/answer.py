@@ -50,13 +50,12 @@ from .intent import (
     strip_intent_words,
 )
 from .known_as import UNKNOWN, KnownAs
-from .one_place import leads_elsewhere, read_one_place
+from .one_place import read_one_place, rests_elsewhere
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (
     ScoredSentence,
     counted_things,
-    numbered_things,
     score_sentences,
 )
 from .sentence_selection import (
@@ -107,15 +106,6 @@ class _Read:
         return [self.weighed[row].sentence for row in self.rows]
 
     @property
-    def is_chain(self) -> bool:
-        """Check that a sentence of another document leads to the first one."""
-        hop = self.weighed[self.rows[0]].hop
-        if hop is None:
-            return False
-        first, leading = (self.weighed[row].sentence.passage for row in (self.rows[0], hop))
-        return self.passages[first].document_id != self.passages[leading].document_id
-
-    @property
     def is_decided(self) -> bool:
         compared = self.compared
         return compared is not None and (compared.verdict is not None or compared.is_choice)
@@ -163,7 +153,6 @@ def extractive_answer(
         kinds=answer_types(question),
         weight=weight,
         language=asked.language,
-        numbered=numbered_things(question),
         counted=counted_things(question),
     )
     texts = [each.sentence.text for each in weighed]
@@ -347,7 +336,8 @@ def _further(
             for row, each in zip(others, told, strict=True)
             if not _holds(context, passages[each.passage], each.start)
         ]
-    if read is None or not others or analysis.at_one_place or analysis.is_chain:
+    is_chain = rests_elsewhere(weighed[analysis.rows[0]], weighed, passages)
+    if read is None or not others or analysis.at_one_place or is_chain:
         return list(others)
     logits = read(
         analysis.question, [chain_text(weighed, row, passages) for row in (first, *others)]
@@ -543,7 +533,11 @@ def _selected(
     """Select sentences, and tell if one place says it all; else others follow the one read best."""
     language, first = language_of(question), list[int]()
     is_english = language == "en"
-    if is_english and isinstance(read, SpanReader) and not leads_elsewhere(weighed, passages):
+    if (
+        is_english
+        and isinstance(read, SpanReader)
+        and not rests_elsewhere(max(weighed, key=lambda each: each.score), weighed, passages)
+    ):
         place = read_one_place(question, weighed, passages, wanted=wanted, reader=read, limit=limit)
         if place.is_whole:
             return place.rows, True

@@ -36,12 +36,13 @@ ENOUGH, LEAST_SHARE = 0.8, 0.15
 """Share from which on no further sentence is shown, and the least of one that is."""
 
 
-def leads_elsewhere(weighed: Sequence[ScoredSentence], passages: Sequence[Passage]) -> bool:
-    """Check that the best sentence by words rests on one of another document: a chain."""
-    best = max(weighed, key=lambda each: each.score)
-    if best.hop is None:
+def rests_elsewhere(
+    sentence: ScoredSentence, weighed: Sequence[ScoredSentence], passages: Sequence[Passage]
+) -> bool:
+    """Check that a sentence rests on one of another document, which leads to it: a chain."""
+    if sentence.hop is None:
         return False
-    own, leading = (passages[each.sentence.passage] for each in (best, weighed[best.hop]))
+    own, leading = (passages[each.sentence.passage] for each in (sentence, weighed[sentence.hop]))
     return own.document_id != leading.document_id
 
 
