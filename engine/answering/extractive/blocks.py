@@ -38,7 +38,7 @@ _GOES_ON = re.compile(r"[a-z,;.)](?!\))")
 class ExcerptBlock:
     """Block `passages[passage].text[start:end]`, below `heading`, in its section as `place`.
 
-    `section_start` is where the section's heading begins; `above` is the heading above that.
+    `section_start` is where the section's heading begins.
     """
 
     passage: int
@@ -46,7 +46,6 @@ class ExcerptBlock:
     end: int
     heading: str
     form: Form
-    above: str
     section: int
     section_start: int
     place: int
@@ -74,7 +73,6 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
                         end=end,
                         heading=heading,
                         form=form,
-                        above=section.path[-2] if len(section.path) > 1 else _heading(passage),
                         section=number,
                         section_start=_last_heading(section),
                         place=place,

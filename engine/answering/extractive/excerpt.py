@@ -60,7 +60,7 @@ AROUND_WORDS = 110
 ITEM_WORDS = 5
 """A beginning of an item with fewer words goes on with the next sentence."""
 SIBLINGS = 3
-"""From so many sections side by side on they are a list."""
+"""From so many items on a long list is shown by the beginning of each."""
 WORDS = {"en": 0.2, "zh": 0.6}
 """Weight of the best sentence's score and the heading beside the reader's logit."""
 COVERED = {"en": 0.0, "zh": 3.0}
@@ -135,9 +135,6 @@ def choose_excerpts(
     if sides:
         return _beside(question, sides, candidates, passages, read=read, text_at=text_at)
     best, *close = _best(question, intent, candidates[:READ_BLOCKS], passages, read=read)
-    listed = _siblings(best.block, blocks) if intent == "list" else []
-    if len(listed) >= SIBLINGS:
-        return [_listed(best, listed, passages)]
     first = _outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
     first = first or _extended(best, passages[best.block.passage], text_at)
     return [first, *(_short(each, passages[each.block.passage]) for each in close)]
@@ -173,34 +170,6 @@ def lead_sentence(
     while first > 0 and _LEANS.match(text[spans[first][0] :]):
         first -= 1
     return excerpt.start + spans[first][0], excerpt.start + spans[row][1]
-
-
-def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
-    """Return the first block of each section beside the best one's, in its passage."""
-    return [
-        each
-        for each in blocks
-        if each.passage == best.passage
-        and each.place == 0
-        and each.above == best.above
-        and each.heading != each.above
-    ]
-
-
-def _listed(best: _Best, listed: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> Excerpt:
-    """Return the sections side by side, with their headings."""
-    block, source = best.block, passages[best.block.passage]
-    text, start = source.text, listed[0].section_start
-    end = start + cut_long(text[start : listed[-1].end])
-    return Excerpt(
-        source=source,
-        start=start,
-        end=end,
-        heading=block.above,
-        text=text[start:end],
-        score=best.score,
-        logit=best.logit,
-    )
 
 
 def _candidates(

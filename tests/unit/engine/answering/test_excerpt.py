@@ -189,13 +189,6 @@ def test_both_sides_of_a_comparison_stand_beside_each_other() -> None:
     assert [citation.title for citation in draft.citations] == ["Gull", "Petrel"]
 
 
-def test_sections_side_by_side_are_a_list() -> None:
-    draft = ask("List the rules on deck.")
-
-    assert draft.text.startswith("### The rules on deck\n\n### Rule 1")
-    assert "### Rule 3" in draft.text
-
-
 def test_the_reader_chooses_among_the_blocks() -> None:
     def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         return np.array([9.0 if "code name" in text else -9.0 for text in texts])
