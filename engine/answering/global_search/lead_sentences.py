@@ -39,7 +39,7 @@ _FARTHER, _LATER = 0.8, 0.93
 _OTHER_LANGUAGE, _PERSONAL, _RIGHTS_WORTH = 0.1, 0.2, 0.2
 _LEAST, _BARE = 0.1, 0.4
 """Worth of a sentence without a word of the part, and factor for no word of its title."""
-_INTRODUCES, _DEFINES, _STATES = 2.5, 1.8, 1.2
+_INTRODUCES, _DEFINES, _STATES = 5.0, 1.8, 1.2
 """Factors: "This book …", a definition of what the title names, another definition."""
 _BEGINS, _BEGINNING = 2.0, 24
 """Factor for a sentence of a chapter that begins with its names, and characters that begin it."""
