@@ -176,12 +176,12 @@ def _form(text: str, heads: Set[str]) -> float:
 def _by_meaning(some: Sequence[Said], vectors: NDArray[np.float32]) -> list[Said]:
     """Return candidates ranked by likeness to all of them, too."""
     near = vectors @ vectors.mean(axis=0)
-    near = np.maximum(near / near.max(), 0.0) ** _MEANING
+    near = np.maximum(near / max(near.max(), 1e-6), 0.0) ** _MEANING
     scored = [
         replace(said, score=round(said.score * float(one), 5))
         for said, one in zip(some, near, strict=True)
     ]
-    return sorted(scored, key=lambda said: -said.score)
+    return sorted(scored, key=lambda said: (said.form < _INTRODUCES, -said.score))
 
 
 def _chosen(ranked: Sequence[Said], told: list[frozenset[str]], most: int) -> list[Said]:
