@@ -20,7 +20,7 @@ from ...plain_text import strip_markdown
 from ...storage.graph_api import Chunk
 from ...storage.tokenization import tokens
 from .standalone import introduces, is_personal, standalone_spans
-from .topics import Topic, spread_evenly
+from .topics import Topic, is_telling, spread_evenly
 
 Encode = Callable[[Sequence[str]], NDArray[np.float32] | None]
 """Unit vectors of texts, a row each; None where no model reads them."""
@@ -134,6 +134,8 @@ def _scored(topic: Topic, title: str, chinese: bool, chapters: bool) -> Iterator
     top = max(topic.weights.values(), default=0.0) or 1.0
     for turn, unit in enumerate(topic.units[:_UNITS]):
         heads = frozenset(tokens(title)) | frozenset(tokens(unit.title))
+        if chapters and not is_telling(unit.title):
+            heads = frozenset()
         most = _SECTION_CHUNKS if chapters else _OPENING_CHUNKS
         chunks = spread_evenly(unit.chunks, most) if chapters else unit.chunks[:most]
         places = (
@@ -148,11 +150,11 @@ def _scored(topic: Topic, title: str, chinese: bool, chapters: bool) -> Iterator
             words = frozenset(tokens(text))
             form = _form(text, heads)
             value = _FARTHER**turn * form * (_BARE + len(words & heads) / (len(heads) or 1))
-            if chapters:
+            if chapters and heads:
                 value *= _BEGINS if heads & set(tokens(text[:_BEGINNING])) else 1.0
             else:
                 told = _LEAST + sum(topic.weights.get(word, 0.0) for word in words) / top
-                value *= _LATER**number * told / math.sqrt(len(words) or 1)
+                value *= told / math.sqrt(len(words) or 1) * (1.0 if chapters else _LATER**number)
             yield Said(chunk, start, end, round(value * _fitness(text, chinese), 6), form)
 
 

@@ -66,8 +66,10 @@ _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"), ("（", "）"), ("《", "》")
 
 
 _INTRODUCES = lazy_regex(
-    r"(?:This|The present) (?:[\w-]+ )?(?:book|document|guide|handbook|manual|faq|report|paper"
-    r"|article|page|site|collection|work|volume|minutes)\b|本(?:书|文档?|手册|指南|报告|文件|资料)(?!身|地)",
+    r"(?:This|The present) (?:[\w-]+ )?(?:book|document|guide|handbook|manual|faq|report|paper|page"
+    r"|site|collection|work|volume) (?:is|was|has been|gives?|describes?|explains?|answers?|covers?"
+    r"|contains?|presents?|tells?|introduces?|teaches|provides?|reports?|discusses|lists?|aims?"
+    r"|shows?|deals)\b|本(?:书|文档?|手册|指南|报告|文件|资料)(?!身|地)",
     re.IGNORECASE,
 )
 

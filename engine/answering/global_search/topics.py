@@ -300,7 +300,7 @@ _BEGINNING = 400
 """Characters of a unit in which its key phrases stand."""
 _RUN = re.compile(r"(?<![\w'’-])[^\W\d_]+(?:-[^\W\d_]+)*(?: [^\W\d_]+(?:-[^\W\d_]+)*)*(?![\w'’])")
 _LOOSE = re.compile(
-    r"\w+(?:ed|ing|ly)|also|first|best|known|made|based|many|various|new|other|one|two"
+    r"\w+(?:ed|ing|ly)|also|first|best|known|made|based|many|most|various|new|other|one|two|born"
 )
 
 
