@@ -13,8 +13,10 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+import numpy as np
 
 from graph.text.cjk import has_han, is_chinese
 
@@ -49,8 +51,11 @@ MAX_NAMES, _LISTED = 4, 6
 """Maximum number of names of a part, and of people and of places that are listed."""
 CHAPTERS, TOLD_PARTS = 40, 20
 """Parts of one document that are listed, and parts or documents that are told of one by one."""
-_OF_SUBJECT, _NEXT_BEST = 3, 0.5
-"""Sentences of a section about a subject, and least share of the first one's score of a next."""
+_OF_SUBJECT, _ON_SUBJECT, _NEXT_BEST, _COMPARED = 3, 14, 0.5, 60
+"""Sentences of a section about a subject and of all, least share of the first one's score that a
+further one has, and sentences that are compared with the question."""
+_OPENS = 1.3
+"""Factor for the first sentence of a section."""
 _OFTEN = 3
 """Chunks of a part that hold a name that is shown beside its title."""
 _SHOWN_TITLES = 6
@@ -205,38 +210,59 @@ class _SubjectPage(_Writer):
 
     def draft(self) -> Draft:
         """Return the sections that tell of it, each with its best sentences."""
+        chosen: dict[int, list[Said]] = {}
         told: list[frozenset[str]] = []
-        blocks: list[str] = []
-        for unit in self.units:
-            if len(blocks) == self.scene.plan.topics:
+        ranked = self._ranked()
+        for place, said in ranked:
+            if said.score < _NEXT_BEST * ranked[0][1].score or len(told) == _ON_SUBJECT:
                 break
-            lines = [f"- {self.cited.quote(said)}" for said in self._lines(unit, told)]
-            if lines:
-                blocks.append("\n".join((_heading(unit) + self.say(":", "："), *lines)))
+            words = frozenset(tokens(said.text)) - self.subject.words.keys()
+            is_room = place in chosen or len(chosen) < self.scene.plan.topics
+            is_room = is_room and len(chosen.get(place, ())) < _OF_SUBJECT
+            if is_room and not any(is_alike(words, other) for other in told):
+                chosen.setdefault(place, []).append(said)
+                told.append(words)
+        blocks = []
+        for place, some in sorted(chosen.items()):
+            some.sort(key=lambda one: one.chunk.start + one.start)
+            lines = [f"- {self.cited.quote(said)}" for said in some]
+            blocks.append("\n".join((_heading(self.units[place]) + self.say(":", "："), *lines)))
         documents = len({one.document_id for one in self.cited.found.values()})
         these = "One document says" if documents == 1 else f"{documents} documents say"
         lead = self.say(f"{these} something about it:", f"{documents} 份文档谈到了这个问题：")
         return self.page(lead, blocks)
 
-    def _lines(self, unit: Unit, told: list[frozenset[str]]) -> list[Said]:
+    def _ranked(self) -> list[tuple[int, Said]]:
+        """Return sentences with the place of their unit, by the subject's words and by meaning."""
+        found: list[tuple[int, Said]] = []
+        for place, unit in enumerate(self.units):
+            for chunk in unit.chunks:
+                for number, (start, end) in enumerate(standalone_spans(chunk.text)):
+                    text = chunk.text[start:end]
+                    value = self.subject.told_by(frozenset(tokens(text)), chunk)
+                    value *= _FARTHER ** min(place, _MANY) * (1.0 if number else _OPENS)
+                    value *= _OTHER_TITLE if is_chinese(text) != self.chinese else 1.0
+                    found.append((place, Said(chunk, start, end, round(value, 6))))
+        found.sort(key=lambda one: (-one[1].score, one[0], one[1].chunk.start + one[1].start))
+        worded = [one for one in found if one[1].score > 0]
+        return self._by_meaning((worded if len(worded) > _OF_SUBJECT else found)[:_COMPARED])
+
+    def _by_meaning(self, found: Sequence[tuple[int, Said]]) -> list[tuple[int, Said]]:
+        """Return sentences ranked by their likeness to the question, too."""
+        texts = [said.text for _, said in found]
+        vectors = self.scene.retriever.text_vectors([self.scene.question, *texts])
+        if vectors is None or len(found) < 2:
+            return [one for one in found if one[1].score > 0]
+        near = vectors[1:] @ vectors[0]
+        near = (near - near.min()) / max(float(np.ptp(near)), 1e-6)
+        top = found[0][1].score or 1.0
         scored = []
-        for chunk in unit.chunks:
-            for number, (start, end) in enumerate(standalone_spans(chunk.text)):
-                words = frozenset(tokens(chunk.text[start:end]))
-                value = self.subject.told_by(words, chunk) * (1.0 if number else 1.3)
-                value *= 0.3 if is_chinese(chunk.text[start:end]) != self.chinese else 1.0
-                if value > 0:
-                    scored.append(Said(chunk, start, end, round(value, 6)))
-        scored.sort(key=lambda one: (-one.score, one.chunk.start + one.start))
-        chosen: list[Said] = []
-        for said in scored:
-            words = frozenset(tokens(said.text)) - self.subject.words.keys()
-            if len(chosen) == _OF_SUBJECT or said.score < _NEXT_BEST * scored[0].score:
-                break
-            if not any(is_alike(words, other) for other in told):
-                chosen.append(said)
-                told.append(words)
-        return sorted(chosen, key=lambda one: one.chunk.start + one.start)
+        for (place, said), like in zip(found, near, strict=True):
+            fits = 1.0 if is_chinese(said.text) == self.chinese else _OTHER_TITLE
+            scored.append(
+                (place, replace(said, score=round(fits * (said.score / top + float(like)), 5)))
+            )
+        return sorted(scored, key=lambda one: -one[1].score)
 
 
 @dataclass
@@ -502,7 +528,7 @@ class _Page(_Writer):
         """Return phrases that many units share, else the title that fits the whole topic best."""
         if len(topic.units) >= _MANY:
             phrases = self.listed(key_phrases(topic.units, self.units))
-            if " " in phrases and phrases not in taken:
+            if phrases and phrases not in taken:
                 return phrases[:1].upper() + phrases[1:]
         fitting = sorted(
             (-self._title_score(unit, place, topic), place, unit.title)
