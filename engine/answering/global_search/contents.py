@@ -51,9 +51,10 @@ MAX_NAMES, _LISTED = 4, 6
 """Maximum number of names of a part, and of people and of places that are listed."""
 CHAPTERS, TOLD_PARTS = 40, 20
 """Parts of one document that are listed, and parts or documents that are told of one by one."""
-_OF_SUBJECT, _ON_SUBJECT, _NEXT_BEST, _COMPARED = 3, 14, 0.5, 60
-"""Sentences of a section about a subject and of all, least share of the first one's score that a
-further one has, and sentences that are compared with the question."""
+_OF_SUBJECT, _ON_SUBJECT, _COMPARED = 3, 14, 60
+"""Sentences of a section about a subject and of all, and those compared with the question."""
+_NEXT_BEST, _ELSEWHERE = 0.5, 0.35
+"""Least share of the best score that a further sentence has, and the first one of a section."""
 _OPENS = 1.3
 """Factor for the first sentence of a section."""
 _OFTEN = 3
@@ -214,8 +215,9 @@ class _SubjectPage(_Writer):
         told: list[frozenset[str]] = []
         ranked = self._ranked()
         for place, said in ranked:
-            if said.score < _NEXT_BEST * ranked[0][1].score or len(told) == _ON_SUBJECT:
-                break
+            least = (_NEXT_BEST if place in chosen else _ELSEWHERE) * ranked[0][1].score
+            if said.score < least or len(told) == _ON_SUBJECT:
+                continue
             words = frozenset(tokens(said.text)) - self.subject.words.keys()
             is_room = place in chosen or len(chosen) < self.scene.plan.topics
             is_room = is_room and len(chosen.get(place, ())) < _OF_SUBJECT
