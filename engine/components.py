@@ -298,7 +298,7 @@ class Components:
             checks=checks,
             correction=correction,
             reflection=reflection,
-            connections=ConnectionAnswerer(self._library, self.graph_views),
+            connections=ConnectionAnswerer(self._library, self.graph_views, self._reader),
             reader=self._reader,
             likeness=self._likeness,
         )
