@@ -438,7 +438,7 @@ class MemorySettings(_Section):
     idle_seconds: float = Field(3_600.0, gt=0)
     summary_days: float = Field(7.0, gt=0)
     summaries: int = Field(10, ge=0, le=100)
-    top_k: int = Field(5, ge=1, le=50)
+    top_k: int = Field(10, ge=1, le=50)
     max_tokens: int = Field(750, ge=50)
     wait_seconds: float = Field(0.2, gt=0, le=10)
     topics: str = ""

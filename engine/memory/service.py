@@ -25,7 +25,7 @@ from .compression import Compress
 from .deadline import Deadline, MemoryUnavailable
 from .facts import find_facts, settled
 from .long_term import LongTermMemory
-from .recall import OWN, open_passages, rescored, spoken, windows
+from .recall import OWN, linked, open_passages, rescored, spoken, windows
 from .records import (
     MAX_NAME_CHARACTERS,
     Conversation,
@@ -293,8 +293,7 @@ class MemoryService:
                 name, text = _open_document(user, session, held)
                 texts[name] = text
                 found += open_passages(name, text, question)
-        found = spoken(found, question)
-        found.sort(key=lambda each: (-each.score, each.document_id, each.start))
+        found = linked(spoken(found, question), question)
 
         def text_of(name: str) -> str:
             if name not in texts:

@@ -16,6 +16,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from engine.config import Settings
@@ -27,6 +28,7 @@ from engine.shipped import shipped
 from engine.types import Turn
 
 SEED, USERS, TURNS = 5, 20, 500
+THREADS, PROBES_EACH = 4, 250
 FAST = Settings.model_validate({"embedding": {"kind": "tfidf", "multilingual": False}})
 THINGS = ["dog", "boat", "bank", "doctor", "keyword", "school", "garden", "street", "ring", "song"]
 TALK = (
@@ -45,8 +47,10 @@ def secret(user: int, thing: int) -> str:
 
 
 def isolation(engine: KnowledgeEngine, probes: int) -> int:
-    """Return the number of probes whose replies held a word of another user."""
-    random_ = random.Random(SEED)  # noqa: S311
+    """Return the number of probes whose replies held a word of another user.
+
+    Threads probe at the same time; more users than libraries are held open take turns.
+    """
     for user in range(USERS):
         said = [
             ("user", f"My {thing} is called {secret(user, n)}.") for n, thing in enumerate(THINGS)
@@ -56,28 +60,34 @@ def isolation(engine: KnowledgeEngine, probes: int) -> int:
         engine.memory.remember(f"u{user}", said[5:], session="open")
     owned = {secret(user, n): user for user in range(USERS) for n in range(len(THINGS))}
     word = re.compile("|".join(owned))
-    foreign = 0
-    for number in range(probes):
-        user, other = random_.sample(range(USERS), 2)
-        thing = random_.randrange(len(THINGS))
-        name = f"u{user}"
-        match number % 10:
-            case 0:
-                asked = f"What is my {THINGS[thing]} called? {secret(other, thing)}?"
-                answer = engine.ask(asked, memory=Memory(name, f"p{number}"))
-                reply = str((answer.text, answer.memory, answer.citations))
-                engine.memory.forget(name, session=f"p{number}")
-            case 1:
-                reply = str(engine.memory.show(name))
-            case 2:
-                reply = str(engine.memory.facts(name))
-            case _:
-                asked = f"{THINGS[thing]} called {secret(other, thing)} of u{other}"
-                reply = str(engine.memory.search(name, asked))
-        said = {owned[each] for each in word.findall(reply)} - {user}
+
+    def foreign(number: int) -> bool:
+        random_ = random.Random(f"{SEED} {number}")  # noqa: S311
+        # A thread stays with a few users for a while: opening a library costs fifty probes.
+        user = (number // PROBES_EACH * 5 + random_.randrange(5)) % USERS
+        other = random_.choice([each for each in range(USERS) if each != user])
+        reply = probe(engine, number, user, secret(other, random_.randrange(len(THINGS))))
         # The word of the probe itself may come back as the question that was asked.
-        foreign += bool(said)
-    return foreign
+        return bool({owned[each] for each in word.findall(reply)} - {user})
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        return sum(threads.map(foreign, range(probes)))
+
+
+def probe(engine: KnowledgeEngine, number: int, user: int, foreign: str) -> str:
+    """Return everything that one way of looking into a user's memory replies."""
+    name, asked = f"u{user}", f"{THINGS[number % len(THINGS)]} called {foreign}"
+    match number % 100:
+        case 0:
+            answer = engine.ask(f"What is my {asked}?", memory=Memory(name, f"p{number}"))
+            engine.memory.forget(name, session=f"p{number}")
+            return str((answer.text, answer.memory, answer.citations))
+        case 1:
+            return str(engine.memory.show(name, "closed"))
+        case 2:
+            return str(engine.memory.facts(name))
+        case _:
+            return str(engine.memory.search(name, asked))
 
 
 def hygiene(engine: KnowledgeEngine) -> dict[str, float]:
