@@ -52,6 +52,36 @@ def chain_answer(
     )
 
 
+def name_read(answer: Answer, names: Sequence[tuple[int, int, str]]) -> Answer:
+    """Return an answer to an inner question with the name that its first quote gives for it.
+
+    That is the first one of the kind asked for that the question does not hold; `names` are start,
+    end and type of those in the quote. Without one the answer stays as it is.
+    """
+    cited = answer.citations[0]
+    kinds = next((kinds for asked, kinds in _KINDS if answer.question.endswith(asked)), ())
+    for start, end, kind in names:
+        name = cited.quote[start:end]
+        if kind in kinds and name not in answer.question:
+            short = ShortAnswer(
+                text=name,
+                kind="name",
+                confidence=LEADS_FROM,
+                document_id=cited.document_id,
+                start=cited.start + start,
+                end=cited.start + end,
+            )
+            return replace(answer, short=short)
+    return answer
+
+
+_KINDS = (
+    ("是谁？", ("PERSON",)),
+    ("是哪里？", ("PLACE",)),
+    ("是什么？", ("ORGANISATION", "PLACE", "NAME", "WORK")),
+)
+
+
 def _overlap(one: Citation, other: Citation) -> bool:
     same = one.document_id == other.document_id
     return same and max(one.start, other.start) < min(one.end, other.end)

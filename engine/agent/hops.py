@@ -90,7 +90,10 @@ _PERSON_ZH = (
     r"|主席|市长|站长|馆长|队长|教练|主教练|主人|将领|医生|都督|人"
 )
 _PLACE_ZH = r"首都|省会|首府|故乡|家乡|出生地|所在地|所在国|总部"
-_BODY_ZH = r"母校|母?公司|球队|学校|大学|学院|研究院|研究所|出版社|电台|铁路|车站|组织|机构|单位|神|近亲|工厂|电车厂"
+_BODY_ZH = (
+    r"母校|母?公司|球队|学校|大学|学院|研究院|研究所|出版社|电台|铁路|车站"
+    r"|组织|机构|单位|神|近亲|工厂|电车厂"
+)
 _INNER_ZH = re.compile(
     rf"^(?P<inner>[^，。？?]{{2,40}}?的(?:[那这][位个座条])?"
     rf"(?P<role>{_PERSON_ZH}|{_PLACE_ZH}|{_BODY_ZH}))"
@@ -99,6 +102,7 @@ _INNER_ZH = re.compile(
 _ONLY_ASKS_ZH = re.compile(r"(?:的|是|在|叫|为|谁|什么|名字|哪[里家个位所]?|人|呢|吗|[？?])+")
 _GOES_ON_ZH = re.compile(r"[们类口物员民才生工士力数间号和与及、]")
 _ASKING_ZH = re.compile(r"谁|什么|哪|何|多少|多[高大长远久重]|几|怎")
+_INNER_ASKED_ZH = re.compile(r"的\w{1,4}是(?:谁|哪里|什么)？$")
 _ASKED_ZH = ((_PERSON_ZH, "谁"), (_PLACE_ZH, "哪里"), (_BODY_ZH, "什么"))
 
 
@@ -144,6 +148,11 @@ def _chinese(question: str) -> Hop | None:
         return None
     asked = next(word for roles, word in _ASKED_ZH if re.fullmatch(roles, found["role"]))
     return Hop(f"{inner}是{asked}？", "", rest)
+
+
+def asks_for_name(question: str) -> bool:
+    """Check whether a question is the inner part of a Chinese one."""
+    return _INNER_ASKED_ZH.search(question) is not None
 
 
 def _without_kinship(question: str) -> str:

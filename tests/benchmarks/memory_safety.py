@@ -37,7 +37,23 @@ TALK = (
     ("Who wrote the words of the Ballad of Jory Pell?", "What else did she do?"),
     ("How many islanders voted against the dam in October 2022?", "And how many voted for it?"),
     ("What is the Grey Protocol?", "When did it come to an end?"),
+    ("What is LANTERN?", "How long is it?"),
+    ("Who is Odile Bastienne?", "Which ship does she command?"),
+    ("What is the Ropewalk?", "When was it built?"),
+    ("Who founded the Foghorn Festival?", "When was it first held?"),
+    ("Who is Shen Wangshu?", "Where did she study?"),
+    ("What is the Open Tide Charter?", "Who signed it?"),
+    ("What happened in the Candlemas Storm?", "What did it destroy?"),
+    ("What is the Hallam-Reyes Institute?", "Who founded it?"),
+    ("What was the glider Pilgrim?", "When was it lost?"),
+    ("Who was Aurelio Bastienne?", "Where was he born?"),
+    ("What is the Emberweed Accord?", "What does it settle?"),
+    ("Who is Lionel Garrod-Pyke?", "What did he do with the repair fund?"),
+    ("烬藻素是什么？", "它是谁发现的？"),
+    ("沈望舒是谁？", "她在哪里工作？"),
+    ("Who is Rosalind Achterberg?", "When did she become director?"),
 )
+TALKS = 10
 
 
 def secret(user: int, thing: int) -> str:
@@ -143,21 +159,22 @@ def compaction(engine: KnowledgeEngine) -> dict[str, float]:
     count = load_tokeniser().count
     engine.add([shipped("data/corpus")])
     whole, shown, alike = 0, 0, 0
-    before: list[Turn] = []
-    memory = Memory("co", "talk")
-    for question, follow_up in TALK:
-        for asked in (question, follow_up):
+    for number in range(TALKS):
+        before: list[Turn] = []
+        memory = Memory("co", f"talk{number}")
+        pairs = random.Random(f"{SEED} {number}").sample(TALK, 5)  # noqa: S311
+        for asked, is_follow_up in ((pair[n], n == 1) for pair in pairs for n in (0, 1)):
             turns = engine.memory.recollect(memory, asked).turns
             whole += count("\n".join(f"{each.question}\n{each.answer}" for each in before[-10:]))
             shown += count("\n".join(f"{each.question}\n{each.answer}" for each in turns))
-            if asked == follow_up:
+            if is_follow_up:
                 texts = {
                     engine.ask(asked, history=history).text for history in (turns, before[-10:])
                 }
                 alike += len(texts) == 1
             answer = engine.ask(asked, memory=memory)
             before.append(Turn(asked, answer.text))
-    return {"whole": whole, "shown": shown, "saved": 1 - shown / whole, "alike of 5": alike}
+    return {"whole": whole, "shown": shown, "saved": 1 - shown / whole, "alike of 50": alike}
 
 
 def main(probes: int) -> None:

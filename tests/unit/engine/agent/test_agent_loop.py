@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.agent.chain import chain_answer
+from engine.agent.chain import chain_answer, name_read
 from engine.agent.hops import find_hop
 from engine.agent.model import decide_by_model
 from engine.agent.rules import bridge_name, namesakes
@@ -168,6 +168,14 @@ def test_a_chinese_question_of_two_steps_is_taken_apart(
     hop = find_hop(question)
     assert hop is not None
     assert (hop.inner, hop.outer("X")) == (inner, outer)
+
+
+def test_a_chinese_inner_question_is_answered_by_the_first_name_of_its_kind() -> None:
+    told = answer_of("无声狂啸是科幻大师艾里森在美国写的", 0.9, "《无声狂啸》的作者是谁？")
+    names = [(0, 4, "WORK"), (9, 12, "PERSON"), (13, 15, "PLACE")]
+    found = name_read(replace(told, short=None), names)
+    assert bridge_name(found) == "艾里森"
+    assert name_read(replace(told, short=None), names[:1]).short is None
 
 
 @pytest.mark.parametrize(
