@@ -361,8 +361,8 @@ class CheckSettings(_Section):
 
     `corrective` judges what was found before it is used, by a model's grades or by relevance: from
     `right_from` on it is cut to its key sentences, below `wrong_below` it is refused, saying what
-    was searched, between them more is looked for. `self_rag` spares greetings and sums the search
-    and, where an answer is poor, tries up to `max_rounds` further queries (a model's; one without).
+    was searched, between them the web is searched, too. `self_rag` spares greetings and sums the
+    search and, where an answer is poor, tries up to `max_rounds` further queries of a model.
     Without a model neither earned its place (`tests/benchmarks/stages.py`): both are off.
     """
 
