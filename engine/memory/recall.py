@@ -237,7 +237,7 @@ def windows(
         size = count(window.text[window.start : window.end])
         if near is not None and near.first <= window.first and window.last <= near.last:
             continue
-        if size > room or not _states(window):
+        if size > room:
             continue
         room -= size
         words.append(said)
@@ -294,12 +294,6 @@ def _touches(one: _Window, other: _Window) -> bool:
     """Check whether two windows are of one document, and beside each other or shared."""
     is_same = one.passage.document_id == other.passage.document_id
     return is_same and one.first <= other.first and other.last <= one.last
-
-
-def _states(window: _Window) -> bool:
-    """Check whether a window says anything besides questions."""
-    lines = transcript.parse(window.text[window.start : window.end])
-    return not lines or any(line.text.rstrip()[-1:] not in "?？" for line in lines)
 
 
 def _grow(

@@ -98,14 +98,6 @@ def test_windows_are_whole_exchanges_within_the_room() -> None:
     assert len(found.text.split()) <= 20
 
 
-def test_a_window_that_only_asks_is_not_read() -> None:
-    text = "User (2023-05-10 10:00): How are boats built?\n"
-    found = windows(
-        [passage("boats", start=30)], text_of=lambda _: text, count=len, most=5, room=1_000
-    )
-    assert found == []
-
-
 def test_units_cover_what_was_said_and_are_short() -> None:
     long = "User (2023-05-10 10:00): " + "A sentence of some words. " * 60
     text = f"{TEXT}\n{long.strip()}\n"
