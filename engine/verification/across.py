@@ -110,7 +110,7 @@ OtherNames = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
 
 @dataclass(frozen=True, slots=True)
 class NamedThing:
-    """What a claim names: the name as it stands there, and all names of it, folded."""
+    """Named thing of a claim: the name as it stands there, and all names of it, folded."""
 
     name: str
     forms: tuple[str, ...]
