@@ -102,6 +102,10 @@ _NOTHING: dict[Language, str] = {"en": "Nothing was found.", "zh": "没有找到
 _TITLE_CHARACTERS = 80
 
 
+_GRADED = 10
+"""First passages that a model grades; the rest stay as they were found."""
+
+
 class CorrectiveRetriever:
     """Judges and corrects what was found in one library.
 
@@ -152,8 +156,8 @@ class CorrectiveRetriever:
             judged = call_judge(
                 self._client,
                 "grade",
-                grade_prompt(question, passages, language=language_of(question)),
-                lambda reply: read_grades(reply, count=len(passages)),
+                grade_prompt(question, passages[:_GRADED], language=language_of(question)),
+                lambda reply: read_grades(reply, count=min(_GRADED, len(passages))),
             )
         verdict = verdict_of(
             passages,

@@ -39,7 +39,7 @@ from ..prompts import Language, count_injections, is_abstention, language_of, pr
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
 from ..retrieval.retriever import HybridRetriever, SearchResult
-from ..storage.graph_api import read_extractions, read_other_names
+from ..storage.graph_api import read_extractions
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Citation, Passage, TraceStep, Turn, Usage
@@ -514,9 +514,7 @@ class LocalAnswerer:
         """Return the other names of what a Chinese question names."""
         if language_of(question) != "zh":
             return KnownAs()
-        with self._library.read() as connection:
-            others = read_other_names(connection, name_candidates(question))
-        return KnownAs.of(question, others)
+        return KnownAs.of(question, self._library.other_names(name_candidates(question)))
 
     def _types(self, passages: Sequence[Passage]) -> dict[str, str]:
         """Return the commonest type of each name in the passages."""

@@ -63,8 +63,19 @@ _DATED_MONTH = lazy_regex(
 )
 _ISO = lazy_regex(r"\b(\d{4})[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])\b")
 _HAN_MONTH = lazy_regex(r"(?<!\d)(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?![份]?[间内])")
+_DAYS = r"\d{1,2}(?:st|nd|rd|th)?(?:\s*(?:,|and|to|or|[–—-])\s*\d{1,2}(?:st|nd|rd|th)?(?!\d))*"
+_DAY_MONTH = lazy_regex(
+    rf"(?<![\d.])(?P<days>{_DAYS})\s+(?:of\s+)?(?P<month>{_MONTH})"
+    rf"|\b(?P<month_first>{_MONTH})\s+(?P<days_after>{_DAYS})(?!\d)",
+    re.IGNORECASE,
+)
+_HAN_DAY = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
+_HAN_MONTH_DAY = lazy_regex(
+    rf"(?<!\d)(?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月"
+    rf"(?P<days>{_HAN_DAY}[日号]?(?:[至到和、—–~-]{_HAN_DAY}[日号])*)"
+)
 _CODE = lazy_regex(
-    r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9])(?=[\w/.-]{0,99}[A-Za-z])(?=[\w/.-]{0,99}\d)"
+    r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9])(?=[A-Za-z0-9_/.-]{0,99}[A-Za-z])(?=[A-Za-z0-9_/.-]{0,99}\d)"
     r"(?!\d[\d.,]*(?:st|nd|rd|th|s|k|m|bn|mn|km|cm|mm|kg|g|mg|ml|l|ft|in|x|am|pm|h|nm|hz|khz|mhz|ghz"
     r"|kw|mw|gw|kb|mb|gb|tb|fold|years?|year-old|day|week|month|hour|minute)?(?![A-Za-z0-9]))"
     r"[A-Za-z0-9]+(?:[-/._][A-Za-z0-9]+)*",
@@ -108,13 +119,15 @@ class Quantities:
     """Quantities of a text: dates and numbers, each value once.
 
     `numbers` are plain decimals such as `1200` or `0.5`; `months` 1–12; `codes` are letters and
-    digits only, folded. `about` are those of `numbers` that the text gives as approximate.
+    digits only, folded. `about` are those of `numbers` that the text gives as approximate; `days`
+    are months with their days, such as `(7, "4")`.
     """
 
     numbers: frozenset[str] = frozenset()
     months: frozenset[int] = frozenset()
     codes: frozenset[str] = frozenset()
     about: frozenset[str] = frozenset()
+    days: frozenset[tuple[int, str]] = frozenset()
 
     @property
     def count(self) -> int:
@@ -130,6 +143,7 @@ def extract_quantities(text: str) -> Quantities:
     about: set[str] = set()
     months: set[int] = set()
     codes: set[str] = set()
+    days = _month_days(text)
     text = _ISO.sub(lambda match: _dated(match, numbers, months), text)
     text = _CODE.sub(lambda match: _coded(match, codes), text)
     for match in _RANGE.finditer(text):
@@ -148,7 +162,34 @@ def extract_quantities(text: str) -> Quantities:
         months=frozenset(months),
         codes=frozenset(codes),
         about=frozenset(about),
+        days=frozenset(days),
     )
+
+
+_PLACES = {"first": 1, "second": 2, **_ORDINALS}
+_PLACE = lazy_regex(rf"\b(?:{'|'.join(_PLACES)})\b", re.IGNORECASE)
+
+
+def places_in_a_row(text: str) -> frozenset[str]:
+    """Return the numbers of English ordinals, such as 2 for "second"."""
+    return frozenset(str(_PLACES[match.group().lower()]) for match in _PLACE.finditer(text))
+
+
+def _month_days(text: str) -> set[tuple[int, str]]:
+    """Return the days of months in a text: "17 and 18 May", "May 17–18", 5月17日至18日."""
+    found = {(int(match[2]), str(int(match[3]))) for match in _ISO.finditer(text)}
+    for match in _DAY_MONTH.finditer(text):
+        month = _MONTH_NUMBER[(match["month"] or match["month_first"]).rstrip(".").casefold()]
+        days = re.findall(r"\d+", match["days"] or match["days_after"])
+        found |= {(month, str(int(day))) for day in days}
+    for match in _HAN_MONTH_DAY.finditer(text):
+        days = re.findall(_HAN_DAY, match["days"])
+        found |= {(_counted(match["month"]), str(_counted(day))) for day in days}
+    return found
+
+
+def _counted(said: str) -> int:
+    return int(said) if said.isascii() else _han_value(said) or 0
 
 
 def missing_quantities(claim: Quantities, evidence: Quantities) -> frozenset[str]:
@@ -168,7 +209,16 @@ def missing_quantities(claim: Quantities, evidence: Quantities) -> frozenset[str
         for code in claim.codes - evidence.codes
         if not any(code in whole for whole in evidence.codes if len(code) >= 3)
     }
-    return frozenset(numbers | months | codes)
+    return frozenset(numbers | months | codes | _other_days(claim, evidence, numbers))
+
+
+def _other_days(claim: Quantities, evidence: Quantities, missing: set[str]) -> set[str]:
+    """Return days whose number and month the evidence holds, of other dates alone."""
+    return {
+        f"{day} {_MONTHS[month - 1].capitalize()}"
+        for month, day in claim.days - evidence.days
+        if evidence.days and month in evidence.months and day not in missing
+    }
 
 
 def _near(number: str, other: str) -> bool:
@@ -194,7 +244,7 @@ def _month(match: re.Match[str], months: set[int]) -> str:
 
 
 def _han_month(match: re.Match[str], months: set[int]) -> str:
-    months.add(int(match[1]) if match[1].isascii() else int(_han_value(match[1]) or 1))
+    months.add(_counted(match[1]) or 1)
     return " "
 
 
@@ -334,12 +384,14 @@ def missing_names(
     for name in dict.fromkeys(names):
         if _only_opens(name, claim, f"{beside.passages} {beside.question}"):
             continue
-        if not _stands(name, evidence, near, whole, asked):
+        if not _stands(name, evidence, near, whole, asked, passages=beside.passages):
             missing.append(name)
     return tuple(missing)
 
 
-def _stands(name: str, evidence: str, near: _Folded, whole: _Folded, asked: _Folded) -> bool:
+def _stands(
+    name: str, evidence: str, near: _Folded, whole: _Folded, asked: _Folded, *, passages: str
+) -> bool:
     key = normalise_name(name)
     if key in near.text if has_han(key) else near.has_run(key):
         return True
@@ -356,7 +408,25 @@ def _stands(name: str, evidence: str, near: _Folded, whole: _Folded, asked: _Fol
     in_full = whole.has_run(key)
     if in_full and (asked.has_run(key) or any(near.has(word) for word in words)):
         return True
-    return _by_initials(name, evidence, near)
+    return _by_initials(name, evidence, near) or _in_short(name, evidence, passages)
+
+
+_CAPITAL = r"[A-Z][\w’'-]+"
+
+
+def _in_short(name: str, evidence: str, passages: str) -> bool:
+    """Check whether one word of a name stands there, and nowhere as part of another name."""
+    words = name.split()
+    if len(words) < 2:
+        return False
+    for word in {words[0], words[-1]}:
+        if len(word) < _SHORTEST_ROOT or not re.search(rf"\b{re.escape(word)}\b", evidence):
+            continue
+        beside = re.compile(rf"({_CAPITAL}) {re.escape(word)}\b|\b{re.escape(word)} ({_CAPITAL})")
+        others = {m[1] or m[2] for m in beside.finditer(passages)}
+        if not {normalise_name(other) for other in others} - _LESSER - {normalise_name(name)}:
+            return True
+    return False
 
 
 def _han_in_part(key: str, text: str) -> bool:
@@ -430,7 +500,8 @@ def normalise_name(text: str) -> str:
 
 
 _NO = lazy_regex(
-    r"\b(?:not|never|no(?![-–])|none|nobody|nothing|neither|nor|without|cannot)\b|n['’]t\b"
+    r"\b(?:not|never|no(?![-–])|none|nobody|nothing|neither|nor|without|cannot|unable to"
+    r"|fail(?:s|ed)? to)\b|n['’]t\b"
     r"|不(?![仅但断少久同])|没有?|未(?![来])|无(?![线论])|非(?![洲常])",
     re.IGNORECASE,
 )
@@ -463,15 +534,15 @@ _OPPOSITES = tuple(
         (r"\bke(?:ep|pt)\b|保留", r"\bclos(?:e|es|ed)\b|关闭"),
         (r"\bopen(?:s|ed)?\b|\bbeg[ai]n\w*|\bstart\w*|开放|开业|开始|启用",
          r"\bclos(?:e|es|ed)\b|\bend(?:s|ed)\b|关闭|停业|结束|停用"),
-        (r"\baccept\w*|\bapprov\w*|\bpass(?:es|ed)\b|批准|通过|接受",
-         r"\breject\w*|\brefus\w*|否决|驳回|拒绝"),
-        (r"\bagree[sd]?\b|同意|承认", r"\brefus\w*|\bdeclin\w*|拒绝|否认|反对"),
+        (r"\baccept\w*|\bapprov\w*|\bpass(?:es|ed)\b|\bagree[sd]?\b|\badmit\w*|批准|通过|接受|同意|承认",
+         r"\breject\w*|\brefus\w*|\bdeclin\w*|\bden(?:y|ies|ied)\b|否决|驳回|拒绝|否认|反对"),
+        (r"\ballow\w*|\bpermit\w*|允许|准许", r"\bforb\w*|\bprohibit\w*|\bbann\w*|禁止|不准|不许"),
         (r"\bborn\b|出生|生于", r"\bdied\b|\bdeath\b|去世|逝世|死于"),
         (r"\bwon\b|\bdefeated\b|获胜|击败", r"\blost\b|败于|失利"),
     )
 )  # fmt: skip
 _CLAUSE = lazy_regex(
-    r"[,;:，；：、。.!?！？()（）—–]|\b(?:and|but|although|though|while|whereas)\b|并且?|但是?|而(?=[^且])|虽然"
+    r"[,;:，；：、。.!?！？()（）—–]|\b(?:and|but|although|though|while|whereas)\b|并(?![不非未没无])且?|但是?|而(?=[^且])|虽然"
 )
 
 
@@ -511,8 +582,48 @@ def contradicts(
             return True
     elif any(_denied_by(clause, claim, shared) for clause in told if denies(clause)):
         return True
-    best = max(told, key=lambda clause: shared(claim, clause), default="")
-    return bool(best) and opposed(claim, best) and not _holds_same(claim, sentences)
+    return any(
+        _said_otherwise(clause, told, shared)
+        or (_opposite_of(clause, told, shared, claim) and not _holds_same(claim, sentences))
+        for clause in _clauses(claim)
+    )
+
+
+_WHOLLY = lazy_regex(
+    r"\b(?:not|never|cannot|fail(?:s|ed)? to)\b|n['’]t\b|不(?![仅但断少久同])|未(?![来])",
+    re.IGNORECASE,
+)
+"""Words that deny the clause they stand in."""
+_ALIGNED, _MARGIN = 0.6, 0.2
+"""Share of a clause's words that make another its counterpart, and its lead before all others."""
+
+
+def _said_otherwise(clause: str, told: Sequence[str], shared: Callable[[str, str], float]) -> bool:
+    """Check whether the counterpart of a clause denies what the clause asserts, or the reverse."""
+    own = _denies_wholly(clause)
+    if own != denies(clause):
+        return False
+    plain, best = _NO.sub(" ", clause), {True: 0.0, False: 0.0}
+    for other in told:
+        is_denied = _denies_wholly(other)
+        best[is_denied] = max(best[is_denied], shared(plain, _NO.sub(" ", other)))
+    return best[not own] >= _ALIGNED and best[not own] - best[own] >= _MARGIN
+
+
+def _denies_wholly(clause: str) -> bool:
+    return _WHOLLY.search(_NOT_DENIED.sub(" ", clause)) is not None
+
+
+def _opposite_of(
+    clause: str, told: Sequence[str], shared: Callable[[str, str], float], claim: str
+) -> bool:
+    """Check whether the counterpart of a clause has the opposite of one of the claim's words."""
+    best = max(told, key=lambda other: shared(clause, other), default="")
+    alike = bool(best) and shared(clause, best) >= _LEAST_ALIKE
+    return alike and opposed(clause, best) and opposed(claim, best)
+
+
+_LEAST_ALIKE = 0.3
 
 
 def _denies_alone(

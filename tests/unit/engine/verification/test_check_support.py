@@ -16,6 +16,7 @@ from engine.verification.entities_and_numbers import (
     contradicts,
     extract_quantities,
     missing_names,
+    missing_quantities,
 )
 from engine.verification.swaps import count_swapped_entities, exchanged
 
@@ -127,6 +128,68 @@ def test_across_languages_only_figures_compare() -> None:
     assert wrong.missing == ("1975",)
 
 
+NAMES = {"lu tinglan": ("陆听澜",), "陆听澜": ("lu tinglan",), "shen wangshu": ("沈望舒",)}
+
+
+def across(claim: str, text: str) -> SupportScore:
+    """Support where every two texts mean alike, and the library knows three names."""
+    reader = EntailmentScorer(
+        weight=lambda _: 2.0,
+        across=lambda _, others: [0.9] * len(others),
+        other_names=lambda keys: {key: NAMES[key] for key in keys if key in NAMES},
+    )
+    return reader.support(reader.statement(claim), [reader.source(passage(text))])
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        pytest.param("In 2016 the ballad was translated by Lu Tinglan.",
+                     "中文词是陆听澜2016年译的。", id="a name by its other script"),
+        pytest.param("民谣由陆听澜于2016年译成中文。",
+                     "Lu Tinglan translated the ballad in 2016.", id="a Chinese name"),
+        pytest.param("压缩机由Aurelio Bastienne于1991年重修。",
+                     "The compressor was rebuilt by Aurelio Bastienne in 1991.",
+                     id="a Latin name among Chinese words"),
+        pytest.param("The line opened in July 2008.",
+                     "机场线于2008年7月开通。", id="months are no names"),
+        pytest.param("她是第二任站长，1998年就任。",
+                     "She became the second director in 1998.", id="an ordinal"),
+    ],
+)  # fmt: skip
+def test_across_languages_a_claim_is_borne_out_by_figures_and_any_of_a_name(
+    claim: str, text: str
+) -> None:
+    found = across(claim, text)
+
+    assert not found.unjudged
+    assert found.score >= THRESHOLD
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        pytest.param("In 2016 the ballad was translated by Shen Wangshu.",
+                     "中文词是陆听澜2016年译的。", id="another's name"),
+        pytest.param("民谣由陆听澜于2016年译成中文。",
+                     "Mara Quill translated the ballad in 2016.", id="another's Latin name"),
+        pytest.param("研究所付给Brannock Power 74万欧元。",
+                     "Brannock Power paid the institute €740,000.", id="who pays is not named"),
+    ],
+)  # fmt: skip
+def test_across_languages_no_other_name_or_side_is_borne_out(claim: str, text: str) -> None:
+    assert across(claim, text).unjudged
+
+
+def test_a_name_may_stand_in_short_unless_another_has_that_word() -> None:
+    claim = "Wangshu Shenai dried seaweed in the oven."
+    diary = "Shenai dried seaweed in the oven. Cook has forbidden it."
+
+    assert support(claim, passage(diary)).missing == ()
+    other = f"{diary} We met Orrin Shenai there."
+    assert support(claim, passage(other)).missing == ("Wangshu Shenai",)
+
+
 def test_doubt_alone_asks_for_the_cosine() -> None:
     asked: list[str] = []
 
@@ -231,3 +294,66 @@ def test_two_things_that_change_places_are_told_from_the_same_things_in_another_
     assert exchanged("31 % improved on emberin and 58 % on placebo.", source)
     assert not exchanged("31 % improved on placebo and 58 % on emberin.", source)
     assert exchanged("It was reported by the auditor.", "Reported within an hour by the cook.")
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "swapped"),
+    [
+        pytest.param(
+            "The trust keeps the patent, while the company gets 3.5 % of net sales.",
+            "The company keeps the patent; the trust receives 3.5 % of net sales.",
+            True,
+            id="subjects of two clauses",
+        ),
+        pytest.param(
+            "The company keeps the patent, while the trust gets 3.5 % of net sales.",
+            "The company keeps the patent; the trust receives 3.5 % of net sales.",
+            False,
+            id="each with its own",
+        ),
+        pytest.param(
+            "一半用于海藻，三成用于学校。", "一半用于学校，三成用于海藻。", True, id="Chinese"
+        ),
+        pytest.param(
+            "Tolland rowed Dunne to the cave.", "Dunne, who rowed Tolland", True, id="who did it"
+        ),
+        pytest.param(
+            "Tolland was rowed by Dunne.", "Dunne, who rowed Tolland", False, id="passive voice"
+        ),
+    ],
+)
+def test_clauses_and_doers_that_changed_places_are_found(
+    claim: str, source: str, swapped: bool
+) -> None:
+    assert exchanged(claim, source) is swapped
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence", "denied"),
+    [
+        ("A soft limit can never be exceeded.", "A soft limit can be exceeded for a while.", True),
+        ("A hard limit can never be exceeded.", "A hard limit can never be exceeded.", False),
+        ("The organisers accepted €20,000.", "The organisers declined €20,000.", True),
+        ("It stays shut, and the shop will open.", "The shop will close in May.", True),
+    ],
+)
+def test_each_clause_is_held_to_its_counterpart(claim: str, sentence: str, denied: bool) -> None:
+    def shared(one: str, other: str) -> float:
+        words, held = set(tokens(one)), set(tokens(other))
+        return len(words & held) / len(words) if words else 0.0
+
+    assert contradicts(claim, sentence, sentence, shared=shared) is denied
+
+
+@pytest.mark.parametrize(
+    ("claim", "evidence", "other"),
+    [
+        ("on 4 July", "4 June; notes of July 2011", ["4 July"]),
+        ("on 18 May", "held on 17 and 18 May 2002", []),
+        ("on 29 June", "1999年6月28日至29日", []),
+        ("六月二十一日", "on 21 June", []),
+    ],
+)
+def test_a_day_belongs_to_its_month(claim: str, evidence: str, other: list[str]) -> None:
+    missing = missing_quantities(extract_quantities(claim), extract_quantities(evidence))
+    assert sorted(missing) == other
