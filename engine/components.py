@@ -268,6 +268,7 @@ class Components:
             idf=retriever.idf,
             embed=embed,
             embed_across=embedder(self._multilingual_model),
+            other_names=self._library.other_names,
             client=client,
         )
         correction = reflection = None
@@ -298,7 +299,7 @@ class Components:
             checks=checks,
             correction=correction,
             reflection=reflection,
-            connections=ConnectionAnswerer(self._library, self.graph_views),
+            connections=ConnectionAnswerer(self._library, self.graph_views, self._reader),
             reader=self._reader,
             likeness=self._likeness,
         )

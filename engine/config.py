@@ -361,8 +361,8 @@ class CheckSettings(_Section):
 
     `corrective` judges what was found before it is used, by a model's grades or by relevance: from
     `right_from` on it is cut to its key sentences, below `wrong_below` it is refused, saying what
-    was searched, between them more is looked for. `self_rag` spares greetings and sums the search
-    and, where an answer is poor, tries up to `max_rounds` further queries (a model's; one without).
+    was searched, between them the web is searched, too. `self_rag` spares greetings and sums the
+    search and, where an answer is poor, tries up to `max_rounds` further queries of a model.
     Without a model neither earned its place (`tests/benchmarks/stages.py`): both are off.
     """
 
@@ -438,7 +438,7 @@ class MemorySettings(_Section):
     idle_seconds: float = Field(3_600.0, gt=0)
     summary_days: float = Field(7.0, gt=0)
     summaries: int = Field(10, ge=0, le=100)
-    top_k: int = Field(5, ge=1, le=50)
+    top_k: int = Field(10, ge=1, le=50)
     max_tokens: int = Field(750, ge=50)
     wait_seconds: float = Field(0.2, gt=0, le=10)
     topics: str = ""

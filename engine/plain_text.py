@@ -17,6 +17,8 @@ _TABLE_ROW = re.compile(r"\s*\|(?:[^|\n]+\|){2,}\s*$")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)+")
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
 _FENCE = "```"
+SPEAKER = re.compile(r"^([A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,3}):\s", re.MULTILINE)
+"""Beginning of what a speaker says in a transcript."""
 HEADINGS: dict[Language, str] = {"en": "Nearest in the library:", "zh": "资料库中最接近的内容："}
 
 
@@ -65,9 +67,9 @@ def place_of(source: Citation | Passage) -> str:
     return f"{outside}{source.document_id}{page}:{source.start}-{source.end}"
 
 
-def source_lines(answer: Answer) -> list[str]:
+def source_lines(citations: Sequence[Citation]) -> list[str]:
     """Return one line a citation: its number, title and place."""
-    return [f"[{each.number}] {each.title} ({place_of(each)})" for each in answer.citations]
+    return [f"[{each.number}] {each.title} ({place_of(each)})" for each in citations]
 
 
 def answer_text(answer: Answer) -> str:
@@ -77,7 +79,7 @@ def answer_text(answer: Answer) -> str:
     if answer.nearest:
         lines += ["", *nearest_lines(answer)]
     if answer.citations:
-        lines += ["", "Sources", *(f"  {line}" for line in source_lines(answer))]
+        lines += ["", "Sources", *(f"  {line}" for line in source_lines(answer.citations))]
     return "\n".join(lines)
 
 
@@ -91,7 +93,7 @@ def answer_markdown(answer: Answer) -> str:
         heading, *nearest = nearest_lines(answer)
         parts.append("\n".join([_plain(heading), "", *map(_plain, nearest)]))
     if answer.citations:
-        sources = "\n".join(f"- {_plain(line)}" for line in source_lines(answer))
+        sources = "\n".join(f"- {_plain(line)}" for line in source_lines(answer.citations))
         parts.append(f"**Sources**\n\n{sources}")
     return "\n\n".join(parts)
 

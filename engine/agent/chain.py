@@ -9,12 +9,12 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ..prompts import without_doubt
+from ..prompts import is_doubted, without_doubt
 from ..types import Answer, Citation, ShortAnswer
 
 MOST_PARTS = 4
 """Sentences or excerpts of an answer of several steps."""
-LEADS_FROM = 0.5
+LEADS_FROM = 0.6
 """Confidence of the last step's short answer from which it stands before the first round's."""
 _PART = re.compile(r".*?\[(?P<number>\d{1,4})\](?=\s|$)", re.DOTALL)
 
@@ -30,7 +30,8 @@ def chain_answer(
     between, one of `names`; else the first round's stands.
     """
     sure = last.short is not None and last.short.confidence >= LEADS_FROM
-    if last.abstained or not (sure or first.short is None or first.short.text in names):
+    open_ = first.short is None or first.short.text in names
+    if last.abstained or is_doubted(last.text) or not (sure or open_):
         return first
     ordered = [_parts(last)[:1], *(_parts(each)[:1] for each in inner)]
     ordered += [] if first.abstained else [_parts(first)]
@@ -49,6 +50,36 @@ def chain_answer(
         evidence=last.evidence,
         abstained=False,
     )
+
+
+def name_read(answer: Answer, names: Sequence[tuple[int, int, str]]) -> Answer:
+    """Return an answer to an inner question with the name that its first quote gives for it.
+
+    That is the first one of the kind asked for that the question does not hold; `names` are start,
+    end and type of those in the quote. Without one the answer stays as it is.
+    """
+    cited = answer.citations[0]
+    kinds = next((kinds for asked, kinds in _KINDS if answer.question.endswith(asked)), ())
+    for start, end, kind in names:
+        name = cited.quote[start:end]
+        if kind in kinds and name not in answer.question:
+            short = ShortAnswer(
+                text=name,
+                kind="name",
+                confidence=LEADS_FROM,
+                document_id=cited.document_id,
+                start=cited.start + start,
+                end=cited.start + end,
+            )
+            return replace(answer, short=short)
+    return answer
+
+
+_KINDS = (
+    ("是谁？", ("PERSON",)),
+    ("是哪里？", ("PLACE",)),
+    ("是什么？", ("ORGANISATION", "PLACE", "NAME", "WORK")),
+)
 
 
 def _overlap(one: Citation, other: Citation) -> bool:

@@ -1,16 +1,15 @@
 """Corrective retrieval before generation: passages graded right, doubtful or wrong.
 
 After CRAG (Yan et al., "Corrective Retrieval Augmented Generation", 2024). Right: for a model the
-passages are cut to their key sentences. Doubtful: more are searched for with words of those found,
-and outside of the library where a `WebSearch` is given. Wrong: the web alone, else a refusal that
-says what was searched. A model grades where there is one, else calibrated relevance decides.
+passages are cut to their key sentences. Doubtful: pages are searched for outside of the library,
+where a `WebSearch` is given. Wrong: the web alone, else a refusal that says what was searched. A
+model grades where there is one, else calibrated relevance decides.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Literal
 
 from ..answering.packing import Draft, abstain
@@ -20,15 +19,12 @@ from ..llm.client import LLMClient
 from ..prompts import ABSTENTION, Language, language_of
 from ..retrieval.fusion import question_tokens
 from ..retrieval.passages import Tracer, preview_top_passages
-from ..retrieval.query_expansion import Expander, expand_query
 from ..retrieval.retriever import HybridRetriever
 from ..storage.graph_api import sentence_spans
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight, tokens
 from ..types import Passage
 from ..verification.llm_judge import ClaimJudgement, call_judge, grade_prompt, read_grades
-from .runner import run_rounds
-from .state import Action, DirectAnswer, Finding, Limits, Search, SearchKnowledge, SearchWeb, State
 from .web import WebSearch, search_web
 
 Verdict = Literal["right", "doubtful", "wrong"]
@@ -98,18 +94,6 @@ def _refined(passage: Passage, wanted: Mapping[str, float]) -> Passage:
     )
 
 
-def merged_passages(
-    first: Sequence[Passage], second: Sequence[Passage], *, limit: int
-) -> list[Passage]:
-    """Both lists by relevance, each passage once, at its better place; ties as given."""
-    best: dict[str, Passage] = {}
-    for passage in (*first, *second):
-        held = best.get(passage.chunk_id)
-        if held is None or passage.relevance > held.relevance:
-            best[passage.chunk_id] = passage
-    return sorted(best.values(), key=lambda passage: -passage.relevance)[:limit]
-
-
 _SEARCHED: dict[Language, str] = {
     "en": "{count} passages were looked at; the nearest, “{title}”, is about something else.",
     "zh": "共查看了 {count} 个段落，最接近的“{title}”说的是别的事。",
@@ -118,12 +102,16 @@ _NOTHING: dict[Language, str] = {"en": "Nothing was found.", "zh": "没有找到
 _TITLE_CHARACTERS = 80
 
 
+_GRADED = 10
+"""First passages that a model grades; the rest stay as they were found."""
+
+
 class CorrectiveRetriever:
     """Judges and corrects what was found in one library.
 
     Args:
         settings: from which relevance on passages are right or wrong.
-        retriever: searches once more, and weighs words.
+        retriever: weighs words.
         client: the grading model; None goes by relevance.
         web: searches outside of the library; None does not.
     """
@@ -153,28 +141,12 @@ class CorrectiveRetriever:
         verdict, kept = self._graded(question, passages, steps)
         if verdict == "right":
             return CorrectedPassages(passages=self._refined(question, kept, within, steps))
-        first = Finding(action=SearchKnowledge(query=question), passages=tuple(kept))
-        state, _ = run_rounds(
-            State(question=question, findings=(first,), has_web=self._web is not None),
-            decide=partial(decide_correction, verdict=verdict),
-            act=partial(self._act, within=within, steps=steps),
-            limits=Limits(needs_new=False),
-        )
+        found = self._from_web(question, within, steps)
         if verdict == "doubtful":
-            return CorrectedPassages(passages=_widest(state))
-        found = [each for each in _widest(state) if each.origin == "web"]
+            return CorrectedPassages(passages=[*kept, *found])
         if any(each.relevance >= self._settings.wrong_below for each in found):
             return CorrectedPassages(passages=found)
         return CorrectedPassages(refusal=_refusal(question, [*passages, *found]))
-
-    def _act(
-        self, action: Search, state: State, *, within: DocumentFilter | None, steps: Tracer
-    ) -> Finding:
-        if isinstance(action, SearchWeb):
-            found = self._from_web(action.query, within, steps)
-        else:
-            found = self._widened(action.query, state.findings[0].passages, within, steps)
-        return Finding(action=action, passages=tuple(found))
 
     def _graded(
         self, question: str, passages: Sequence[Passage], steps: Tracer
@@ -184,8 +156,8 @@ class CorrectiveRetriever:
             judged = call_judge(
                 self._client,
                 "grade",
-                grade_prompt(question, passages, language=language_of(question)),
-                lambda reply: read_grades(reply, count=len(passages)),
+                grade_prompt(question, passages[:_GRADED], language=language_of(question)),
+                lambda reply: read_grades(reply, count=min(_GRADED, len(passages))),
             )
         verdict = verdict_of(
             passages,
@@ -222,27 +194,6 @@ class CorrectiveRetriever:
         steps.record("refine", f"{after} of {before} characters kept", preview_top_passages(cut))
         return cut
 
-    def _widened(
-        self,
-        question: str,
-        passages: Sequence[Passage],
-        within: DocumentFilter | None,
-        steps: Tracer,
-    ) -> list[Passage]:
-        limit = 2 * max(1, len(passages))
-        found = self._retriever.search(
-            question,
-            top_k=limit,
-            within=within,
-            expander=feedback_expansion(self._retriever.idf(within)),
-        )
-        wider = merged_passages(passages, found.passages, limit=limit)
-        new = len({each.chunk_id for each in wider} - {each.chunk_id for each in passages})
-        steps.record(
-            "widen", f"{new} further passages", preview_top_passages(wider), question, new=new
-        )
-        return wider
-
     def _from_web(
         self, question: str, within: DocumentFilter | None, steps: Tracer
     ) -> list[Passage]:
@@ -255,31 +206,6 @@ class CorrectiveRetriever:
         addresses = "; ".join(each.document_id for each in found)
         steps.record("web", f"{len(found)} pages", addresses, question, outside=max(1, len(found)))
         return found
-
-
-def decide_correction(state: State, *, verdict: Verdict) -> Action:
-    """Decide where to search once more: the library where passages are doubtful, then the web."""
-    ways: list[Search] = []
-    if verdict == "doubtful":
-        ways.append(SearchKnowledge(query=state.question, purpose="feedback"))
-    if state.has_web:
-        ways.append(SearchWeb(query=state.question))
-    done = DirectAnswer(reason="all was searched")
-    return next((way for way in ways if way not in state.tried), done)
-
-
-def _widest(state: State) -> list[Passage]:
-    """Return the library's passages as last found, then those of the web."""
-    library = [each for each in state.findings if isinstance(each.action, SearchKnowledge)]
-    web = [each for each in state.findings if isinstance(each.action, SearchWeb)]
-    return [passage for each in (*library[-1:], *web) for passage in each.passages]
-
-
-def feedback_expansion(idf: TokenWeight) -> Expander:
-    """Search again with terms of the first result (pseudo-relevance feedback)."""
-    return lambda question, first: expand_query(
-        question, kinds=("feedback",), first_passages=first, idf=idf
-    )
 
 
 def _refusal(question: str, passages: Sequence[Passage]) -> Draft:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal, DivisionByZero, InvalidOperation, localcontext
+from operator import add, mul, sub, truediv
 
 from graph.text.cjk import in_script_of, simplified
 
@@ -95,31 +96,24 @@ def evaluate_arithmetic(text: str) -> str | None:
             return None
 
 
-def _total(tokens: list[str], depth: int) -> tuple[Decimal, list[str]]:
-    value, tokens = _product(tokens, depth)
-    while tokens and tokens[0] in "+-":
-        operation, (other, rest) = tokens[0], _product(tokens[1:], depth)
-        value, tokens = (value + other if operation == "+" else value - other), rest
-    return value, tokens
-
-
-def _product(tokens: list[str], depth: int) -> tuple[Decimal, list[str]]:
-    value, tokens = _factor(tokens, depth)
-    while tokens and tokens[0] in "*/":
-        operation, (other, rest) = tokens[0], _factor(tokens[1:], depth)
-        value, tokens = (value * other if operation == "*" else value / other), rest
-    return value, tokens
-
-
-def _factor(tokens: list[str], depth: int) -> tuple[Decimal, list[str]]:
+def _total(tokens: list[str], depth: int, above: int = 0) -> tuple[Decimal, list[str]]:
+    """Return the value of the first terms, joined by operations of a rank above, and the rest."""
     if depth > _DEEPEST:
         raise ValueError("too deep")
     if tokens[0] == "-":
-        value, rest = _factor(tokens[1:], depth + 1)
-        return -value, rest
-    if tokens[0] == "(":
-        value, rest = _total(tokens[1:], depth + 1)
-        if rest[0] != ")":
+        value, tokens = _total(tokens[1:], depth + 1, 2)
+        value = -value
+    elif tokens[0] == "(":
+        value, tokens = _total(tokens[1:], depth + 1)
+        if tokens.pop(0) != ")":
             raise ValueError("not closed")
-        return value, rest[1:]
-    return Decimal(tokens[0]), tokens[1:]
+    else:
+        value, tokens = Decimal(tokens[0]), tokens[1:]
+    while tokens and tokens[0] in _OPERATIONS and (rank := _OPERATIONS[tokens[0]][0]) > above:
+        operation = _OPERATIONS[tokens[0]][1]
+        other, tokens = _total(tokens[1:], depth, rank)
+        value = operation(value, other)
+    return value, tokens
+
+
+_OPERATIONS = {"+": (1, add), "-": (1, sub), "*": (2, mul), "/": (2, truediv)}

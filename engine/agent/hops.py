@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from graph.text.cjk import HAN_CHARACTER
+
 _PERSON = (
     r"director|author|writer|founder|president|mother|father|husband|wife|spouse|performer|singer"
     r"|composer|artist|actor|actress|son|daughter|leader|owner|creator|designer|king|queen|mayor"
@@ -83,15 +85,24 @@ _ONLY_ASKS = re.compile(
     r"(?:\W++|(?:who|what|which|is|was|are|were|where|when|name|the|did|does|do|of|in)\b)*+"
 )
 _PERSON_ZH = (
-    r"父亲|母亲|丈夫|妻子|儿子|女儿|哥哥|弟弟|姐姐|妹妹|老师|学生|导演|作者|编剧|主演|演唱者|歌手|作曲者|作曲家"
-    r"|创始人|创办人|创立者|设计者|设计师|发明者|发明人|校长|总统|主席|市长|站长|馆长|队长|教练|主人"
+    r"父亲|母亲|丈夫|妻子|儿子|女儿|长子|次子|哥哥|弟弟|姐姐|妹妹|兄长|义父|岳父|老师|师父|学生|前任|继任者"
+    r"|导演|作者|编剧|主演|演唱者|歌手|作曲者|作曲家|创始人|创办人|创立者|设计者|设计师|发明者|发明人|校长|总统"
+    r"|主席|市长|站长|馆长|队长|教练|主教练|主人|将领|医生|都督|人"
 )
 _PLACE_ZH = r"首都|省会|首府|故乡|家乡|出生地|所在地|所在国|总部"
-_BODY_ZH = r"母校|公司|球队|学校|出版社|母公司"
-_INNER_ZH = re.compile(
-    rf"(?P<inner>[^，。？?]{{2,40}}?的(?P<role>{_PERSON_ZH}|{_PLACE_ZH}|{_BODY_ZH}))"
-    r"(?P<open>的|(?=是(?!谁|什么[？?]|哪里[？?])|在|于|出生|生于|死于|去世|毕业|何时|什么时候|哪))"
+_BODY_ZH = (
+    r"母校|母?公司|球队|学校|大学|学院|研究院|研究所|出版社|电台|铁路|车站"
+    r"|组织|机构|单位|神|近亲|工厂|电车厂"
 )
+_INNER_ZH = re.compile(
+    rf"^(?P<inner>[^，。？?]{{2,40}}?的(?:[那这][位个座条])?"
+    rf"(?P<role>{_PERSON_ZH}|{_PLACE_ZH}|{_BODY_ZH}))"
+    r"(?P<rest>[^，。？?]{2,30}[？?]?)$"
+)
+_ONLY_ASKS_ZH = re.compile(r"(?:的|是|在|叫|为|谁|什么|名字|哪[里家个位所]?|人|呢|吗|[？?])+")
+_GOES_ON_ZH = re.compile(r"[们类口物员民才生工士力数间号和与及、]")
+_ASKING_ZH = re.compile(r"谁|什么|哪|何|多少|多[高大长远久重]|几|怎")
+_INNER_ASKED_ZH = re.compile(r"的\w{1,4}是(?:谁|哪里|什么)？$")
 _ASKED_ZH = ((_PERSON_ZH, "谁"), (_PLACE_ZH, "哪里"), (_BODY_ZH, "什么"))
 
 
@@ -110,9 +121,8 @@ class Hop:
 
 def find_hop(question: str) -> Hop | None:
     """Return the inner part of a two-step question; None where one step is asked."""
-    chinese = _INNER_ZH.search(question)
-    if chinese is not None:
-        return _chinese(question, chinese)
+    if HAN_CHARACTER.search(question):
+        return _chinese(question)
     if _CHOICE.search(question):
         return None
     plain = _without_kinship(question.strip())
@@ -124,10 +134,25 @@ def find_hop(question: str) -> Hop | None:
     return None
 
 
-def _chinese(question: str, found: re.Match[str]) -> Hop:
+def _chinese(question: str) -> Hop | None:
+    found = _INNER_ZH.match(question.strip())
+    if found is None:
+        return None
+    inner, rest = found["inner"], found["rest"]
+    if (
+        _ASKING_ZH.search(inner)
+        or not _ASKING_ZH.search(rest)
+        or _ONLY_ASKS_ZH.fullmatch(rest)
+        or _GOES_ON_ZH.match(rest)
+    ):
+        return None
     asked = next(word for roles, word in _ASKED_ZH if re.fullmatch(roles, found["role"]))
-    start, end = found.span("inner")
-    return Hop(f"{found['inner']}是{asked}？", question[:start], question[end:])
+    return Hop(f"{inner}是{asked}？", "", rest)
+
+
+def asks_for_name(question: str) -> bool:
+    """Check whether a question is the inner part of a Chinese one."""
+    return _INNER_ASKED_ZH.search(question) is not None
 
 
 def _without_kinship(question: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ..answering.extractive.question_type import countries_in
-from ..prompts import language_of
+from ..prompts import is_doubted, language_of
 from ..types import Answer, Passage
 from .direct import answer_without_retrieval
 from .hops import find_hop
@@ -24,6 +24,8 @@ from .state import (
 
 BRIDGE_FROM = 0.5
 """Confidence of a short answer from which it is filled into the second question."""
+SUFFICES_FROM = 0.8
+"""Confidence of the first round's short answer from which no inner part is read."""
 MOST_HOPS = 3
 """Inner parts that are filled in one after the other."""
 _COUNTRY = re.compile(r"^(?:In which|Which|What is\b.*['’]s) (?:home |birth )?country\b")
@@ -105,8 +107,8 @@ def _answers(state: State, question: str) -> list[Answer | None]:
 
 
 def bridge_name(answer: Answer | None) -> str:
-    """Return the name that may fill the gap of the next question; empty without one."""
-    if answer is None or answer.abstained:
+    """Return the name that may fill the gap of the next question; empty without a sure one."""
+    if answer is None or answer.abstained or is_doubted(answer.text):
         return ""
     if _COUNTRY.search(answer.question):
         told = [answer.short.text] if answer.short is not None else []
@@ -139,10 +141,13 @@ def _instead(state: State) -> Action | None:
         name, choices = clash
         said = _WHICH[language_of(question)].format(name=name, choices=" / ".join(choices))
         return AskClarification(question=said, reason="two of one name")
-    if find_hop(question) is not None or open_side(question, first.passages, ()):
+    if open_side(question, first.passages, ()):
         return None
-    if answer is not None and answer.short is not None and answer.short.is_confident:
+    short = answer.short if answer is not None else None
+    if short is not None and short.confidence >= SUFFICES_FROM:
         return DirectAnswer(reason="the evidence is enough")
+    if find_hop(question) is not None:
+        return None
     if state.has_web and answer is not None and answer.abstained:
         return SearchWeb(query=question, reason="the library has too little")
     return DirectAnswer(reason="one round is enough")

@@ -54,11 +54,9 @@ class Recall(Protocol):
     @property
     def preferences(self) -> Sequence[str]:
         """Return what the user said they prefer, in their own words."""
-        ...
 
     def __call__(self, query: str) -> Sequence[Passage]:
         """Return the passages of memory nearest to a query."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

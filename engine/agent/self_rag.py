@@ -25,7 +25,6 @@ from ..storage.tokenization import TokenWeight, tokens
 from ..types import Passage
 from ..verification.entities_and_numbers import extract_quantities
 from ..verification.llm_judge import read_object
-from .corrective import feedback_expansion
 from .direct import answer_without_retrieval
 from .runner import run_rounds
 from .state import Action, DirectAnswer, Finding, Limits, Search, SearchKnowledge, State
@@ -220,20 +219,20 @@ class _Reflection:
     problem: str = ""
 
     def decide(self, state: State) -> Action:
-        """Search again while the best answer is poor: by another query, then by feedback."""
+        """Search again by another query while the best answer is poor and a model writes one."""
         if not self.rounds:
             return SearchKnowledge(query=self.question)
         if answer_score(self.rounds[self.best].draft) >= ENOUGH:
             return DirectAnswer(reason="the answer is good enough")
         if query := self._rewritten([each.query for each in state.tried]):
             return SearchKnowledge(query=query, purpose="rewrite")
-        return SearchKnowledge(query=self.question, purpose="feedback")
+        return DirectAnswer(reason="no other query")
 
     def act(self, action: Search, state: State) -> Finding | DirectAnswer:
         """Answer once more; an end that says why where a further round failed."""
         number = state.rounds + 1
         try:
-            made = self.attempt(self._expander(action))
+            made = self.attempt(_beside(action.query) if self.rounds else None)
         except ModelError as error:
             if not self.rounds:
                 raise
@@ -246,13 +245,6 @@ class _Reflection:
         if number > 1:
             self._compare(number)
         return Finding(action=action, passages=made.packed.passages)
-
-    def _expander(self, action: Search) -> Expander | None:
-        if not isinstance(action, SearchKnowledge) or action.purpose == "question":
-            return None
-        if action.purpose == "rewrite":
-            return _beside(action.query)
-        return feedback_expansion(self.weight)
 
     def _compare(self, number: int) -> None:
         last, best = self.rounds[-1].draft, self.rounds[self.best].draft

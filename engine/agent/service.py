@@ -12,7 +12,8 @@ from ..llm.client import LLMClient
 from ..retrieval.retriever import HybridRetriever, SearchResult
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Passage, Turn
-from .hops import find_hop
+from .chain import name_read
+from .hops import asks_for_name, find_hop
 from .model import decide_by_model
 from .rules import decide_by_rules
 from .runner import AgentTools, Decide, Recall, run_agent
@@ -109,9 +110,14 @@ class AgentSearch:
         on_event: Listener,
     ) -> Answer:
         given = None if found is None else SearchResult(passages=list(found))
-        return self._local.answer(
+        answer = self._local.answer(
             question, within=within, turns=turns, on_event=without_tokens(on_event), found=given
         )
+        quote = answer.citations[0].quote if answer.citations else ""
+        if answer.short is not None or not quote or not asks_for_name(question):
+            return answer
+        names = self._retriever.find_entities(quote, within)
+        return name_read(answer, [(each.start, each.end, each.type) for each in names])
 
     def _from_web(self, query: str, within: DocumentFilter | None) -> list[Passage]:
         """Return pages of the web; none where the search fails."""

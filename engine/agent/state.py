@@ -12,10 +12,10 @@ from typing import Literal
 from ..storage.tokenization import tokens
 from ..types import Answer, Passage, Turn
 
-Purpose = Literal["question", "inner", "bridge", "side", "rewrite", "feedback"]
+Purpose = Literal["question", "inner", "bridge", "side", "rewrite"]
 """Part of the question that a search is for: the whole, the inner part of a question of two steps,
-the one that is left with the name found, or one side of a comparison; or the whole in other words,
-a model's or those of what was found."""
+the one that is left with the name found, or one side of a comparison; or the whole in the words of
+a model."""
 
 REPEATED = 0.9
 """Jaccard similarity of words from which a query is a repetition."""
@@ -155,18 +155,10 @@ def stop_reason(state: State, limits: Limits) -> str:
 
 def is_repeated(action: Search, tried: Sequence[Search]) -> bool:
     """Check whether a search of its kind with the same words was made before."""
-    feeds = _is_feedback(action)
     return any(
-        type(action) is type(other)
-        and feeds == _is_feedback(other)
-        and jaccard(action.query, other.query) >= REPEATED
+        type(action) is type(other) and jaccard(action.query, other.query) >= REPEATED
         for other in tried
     )
-
-
-def _is_feedback(action: Search) -> bool:
-    """Check whether a search takes words of what was found, beside the same question."""
-    return isinstance(action, SearchKnowledge) and action.purpose == "feedback"
 
 
 def jaccard(one: str, other: str) -> float:

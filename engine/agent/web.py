@@ -35,7 +35,6 @@ class WebSearch(Protocol):
 
     def search(self, query: str, *, limit: int) -> Sequence[WebResult]:
         """Return the best pages for a query, at most `limit`."""
-        ...
 
 
 def search_web(web: WebSearch, query: str, *, idf: TokenWeight) -> tuple[list[Passage], str]:

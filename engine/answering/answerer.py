@@ -39,7 +39,7 @@ from ..prompts import Language, count_injections, is_abstention, language_of, pr
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
 from ..retrieval.retriever import HybridRetriever, SearchResult
-from ..storage.graph_api import read_extractions, read_other_names
+from ..storage.graph_api import read_extractions
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Citation, Passage, TraceStep, Turn, Usage
@@ -53,11 +53,13 @@ from .compression import (
 )
 from .connections import ConnectionAnswerer
 from .extractive.answer import extractive_answer
+from .extractive.block_prior import direct_first, with_direct
 from .extractive.chinese_fact_questions import fact_question
 from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_searches, facts_first
-from .extractive.excerpt import READ_PASSAGES, Reader, direct_first
+from .extractive.excerpt import READ_PASSAGES, Reader
 from .extractive.intent import asked_person, question_intent
-from .extractive.known_as import KnownAs, name_candidates, other_name_searches
+from .extractive.known_as import UNKNOWN, KnownAs, name_candidates, other_name_searches
+from .extractive.windows import TOLD_PASSAGES, is_narrative, windows_first
 from .packing import (
     Draft,
     PackedContext,
@@ -407,21 +409,27 @@ class LocalAnswerer:
         is_fact = expander is None and fact_question(question) is not None
         is_person = expander is None and bool(asked_person(question))
         gateway = self._packer.gateway
-        has_excerpt = gateway is None and question_intent(question) is not None
+        known_as = self._known_as(question) if gateway is None else UNKNOWN
         if expander is None and gateway is None:
-            expander = other_name_searches(question, self._known_as(question))
+            expander = other_name_searches(question, known_as)
         found = self._retriever.search(
             question,
-            top_k=CANDIDATES if is_fact or has_excerpt else self._packer.candidate_count,
+            top_k=CANDIDATES if is_fact or gateway is None else self._packer.candidate_count,
             within=within,
             expander=fact_searches if is_fact or is_person else expander,
             on_event=on_event,
         )
         if is_fact:
             return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
-        if has_excerpt:
+        if gateway is not None:
+            return found
+        first = found.passages[:TOLD_PASSAGES]
+        if is_narrative(first):
+            return replace(found, passages=windows_first(question, first, known_as=known_as))
+        if question_intent(question) is not None:
             return replace(found, passages=direct_first(question, found.passages)[:READ_PASSAGES])
-        return found
+        count = self._retriever.passage_count
+        return replace(found, passages=with_direct(question, found.passages, count=count))
 
     def _answer(
         self, question: str, attempt: AnswerRound, *, before: Sequence[TraceStep] = ()
@@ -506,9 +514,7 @@ class LocalAnswerer:
         """Return the other names of what a Chinese question names."""
         if language_of(question) != "zh":
             return KnownAs()
-        with self._library.read() as connection:
-            others = read_other_names(connection, name_candidates(question))
-        return KnownAs.of(question, others)
+        return KnownAs.of(question, self._library.other_names(name_candidates(question)))
 
     def _types(self, passages: Sequence[Passage]) -> dict[str, str]:
         """Return the commonest type of each name in the passages."""

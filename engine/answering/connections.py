@@ -11,20 +11,22 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
-from graph.text.cjk import has_han
+import numpy as np
+
+from graph.text.cjk import has_han, is_chinese
 
 from ..plain_text import strip_markdown
 from ..prompts import Language, language_of
 from ..storage.graph_api import (
     OCCURS_WITH,
     Chunk,
-    EntityPath,
     EntityView,
     Explorer,
     NameUnknown,
-    RelationView,
     SourceQuote,
     graph_errors,
     sentence_spans,
@@ -33,27 +35,35 @@ from ..storage.graph_views import GraphViewCache
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Citation
+from .extractive.excerpt import Reader
 from .global_search.standalone import is_listing, stands_alone
 from .packing import Draft
 
 MAX_HOPS = 3
-_WAYS, _EVIDENCES = 8, 6
-"""Number of ways that are compared, and of sentences for a step."""
-_DIRECT, _SHARED, _NEAREST, _TITLES = 3, 3, 3, 4
-"""Maximum number of direct relations, of shared entities, of nearest names and of titles shown."""
-_UNSTATED = 1.5
-"""Length of a step by which two names only stand in one sentence; that of a stated one is 1."""
+_WAYS, _EVIDENCES, _NEIGHBOURS = 8, 6, 12
+"""Ways that are compared, sentences for a relation, and neighbours that may stand between."""
+_DIRECT, _SHARED, _NEAREST, _TITLES = 3, 2, 3, 4
+"""Maximum sentences of a direct connection, shared entities, nearest names and titles shown."""
+_UNSTATED, _UNNAMED = 1.5, 2.0
+"""Length of a step by which two names stand in one sentence, and by which one is only meant."""
+_STATED, _TOLD = 0.4, 0.6
+"""Length taken off where the graph has a predicate, and where a role stands between the names."""
+_FAR, _WIDE = 0.4, 200
+"""Length added where the names stand so many characters apart, less where they stand nearer."""
 _HUB = 0.15
 """Length added for each doubling of the relations of a thing on the way."""
-_POOR, _NEXT = 2.0, 0.1
-"""Length added where the best sentence is a list, and where the names stand in two sentences."""
-_TOLD = 0.6
-"""Length taken off where what one is to the other stands between their names."""
-_IN_DOCUMENT, _OFTEN, _DOCUMENTS = 3.4, 0.05, 8
-"""Length of the step from one to the other in a document, less for each sentence that names the
-rarer of the two, and number of documents looked at."""
+_POOR, _SPOKEN, _NEXT, _BARE, _FOREIGN = 2.0, 0.3, 0.1, 0.3, 0.4
+"""Length added for a list, for speech, for a sentence that leans on another, for one that does not
+say what its title names, and for one in another language than the question."""
+_NEAR, _GOOD = 0.4, 1.7
+"""Further sentences are so near to the first one; greatest length of a step to a shared entity."""
+_READ, _READING = 8, 0.5
+"""Sentences that a reader orders, and the length that it adds to the one it likes least."""
 _MAX_QUOTE = 400
 """Maximum length of a sentence in characters."""
+_NAMED = ("PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT")
+_SPEECH = re.compile(r"[“\"‘「：]\s*\S")
+_PRONOUN = re.compile(r"^(?:He|She|It|They)\b|^[他她它](?!们)")
 
 _ROLE = re.compile(
     r"\b(?:(?:grand|god|step|foster )?-?(?:father|mother|son|daughter|child|parent)s?(?:-in-law)?"
@@ -136,11 +146,18 @@ class ConnectionAnswerer:
     Args:
         library: what is read.
         views: the graph as documents that may be seen give it.
+        reader: says how well an English text answers a question; None: rules decide.
     """
 
-    def __init__(self, library: Library, views: GraphViewCache) -> None:
+    def __init__(
+        self,
+        library: Library,
+        views: GraphViewCache,
+        reader: Reader | None = None,
+    ) -> None:
         self._library = library
         self._views = views
+        self._reader = reader
 
     def answer(self, question: str, *, within: DocumentFilter | None) -> Draft | None:
         """Return the connection; None where none is asked for, or neither thing is known."""
@@ -153,16 +170,30 @@ class ConnectionAnswerer:
             explorer = Explorer(
                 connection, seen, page_of=lambda _document, _offset: None, language=language
             )
-            return _Connection(explorer, language).draft(pairs)
+            return _Connection(explorer, language, self._reader).draft(pairs)
 
 
 @dataclass(frozen=True)
-class _Together:
-    """A passage that names both, what is said before it, and how long a step it makes."""
+class _End:
+    """One of two things: an entity, or words of the documents that no entity is called by."""
+
+    name: str
+    id: str
+    view: EntityView | None = None
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A passage that says what one has to do with the other, and how long a step it makes.
+
+    `pronoun` is the name of what the first word of it stands for; `predicate` is what the graph
+    takes from it, empty where that is only that both are named.
+    """
 
     quote: SourceQuote
-    before: str
     length: float
+    pronoun: str = ""
+    predicate: str = ""
 
 
 @dataclass
@@ -171,189 +202,208 @@ class _Connection:
 
     explorer: Explorer
     language: Language
+    reader: Reader | None = None
     citations: list[Citation] = field(default_factory=list)
+    known: dict[tuple[str, str], list[_Step]] = field(default_factory=dict)
 
     def draft(self, pairs: Sequence[tuple[str, str]]) -> Draft | None:
         """Answer for the first pair of which both are known, else of which one is."""
-        ends = [(pair, tuple(map(self._find, pair))) for pair in pairs]
-        for _, (one, other) in ends:
-            if one is not None and other is not None and one.id != other.id:
+        found = [(pair, [self._find(name) for name in pair]) for pair in pairs]
+        for _, (one, other) in found:
+            if one and other and one.id != other.id and (one.view or other.view):
                 return self._connected(one, other)
-        for (first, second), (one, other) in ends:
+        for (first, second), (one, other) in found:
             if (one is None) != (other is None):
-                unknown = first if one is None else second
-                return self._unknown(unknown, one or other)  # type: ignore[arg-type]
+                return self._unknown(first if one is None else second, one or other)
         return None
 
-    def _find(self, name: str) -> EntityView | None:
-        """Return the entity called so, or the most mentioned one whose name holds these words."""
-        for called in dict.fromkeys((name, _ARTICLE.sub("", name))):
-            try:
-                return self.explorer.entity_at(self.explorer.number(called))
-            except NameUnknown:
-                pass
-        called = _ARTICLE.sub("", name)
-        whole = re.compile(rf"(?<!\w){re.escape(called)}(?!\w)", re.IGNORECASE)
-        for view in self.explorer.entities(called, limit=10, offset=0).items:
-            if any(whole.search(each) for each in (view.name, *view.aliases)):
-                return view
-        return self._inside(called) if has_han(called) else None
+    def _find(self, name: str) -> _End | None:
+        """Return the entity called so, else the most mentioned one whose name holds these words.
 
-    def _inside(self, name: str) -> EntityView | None:
+        Else the words themselves, where they stand in the documents.
+        """
+        bare = _ARTICLE.sub("", name)
+        for called in dict.fromkeys((name, bare)):
+            with suppress(NameUnknown):
+                return _end(self.explorer.entity_at(self.explorer.number(called)))
+        whole = re.compile(rf"(?<!\w){re.escape(bare)}(?!\w)", re.IGNORECASE)
+        for view in self.explorer.entities(bare, limit=10, offset=0).items:
+            if any(whole.search(each) for each in (view.name, *view.aliases)):
+                return _end(view)
+        if self.explorer.is_said(bare):
+            return _End(bare, bare)
+        return self._inside(bare) if has_han(bare) else None
+
+    def _inside(self, name: str) -> _End | None:
         """Return the entity whose name is the longest part, half at least, of a Chinese name."""
         for size in range(len(name) - 1, max(1, (len(name) - 1) // 2), -1):
             for start in range(len(name) - size + 1):
-                try:
-                    part = name[start : start + size]
-                    return self.explorer.entity_at(self.explorer.number(part))
-                except NameUnknown:
-                    continue
+                with suppress(NameUnknown):
+                    number = self.explorer.number(name[start : start + size])
+                    return _end(self.explorer.entity_at(number))
         return None
 
-    def _connected(self, one: EntityView, other: EntityView) -> Draft:
-        paths = self.explorer.paths(
-            one.id, other.id, max_hops=MAX_HOPS, limit=_WAYS, evidences=_EVIDENCES
-        )
-        best = min(
-            paths, key=lambda path: (_length(path), [n.id for n in path.nodes]), default=None
-        )
-        together = list(self._together(one, other))
-        documents = self.explorer.common_documents(one.id, other.id)
+    def _connected(self, one: _End, other: _End) -> Draft:
+        direct = self._best_read(one, other)
+        ways = [
+            way for way in self._ways(one, other) if all(self._steps(*s) for s in pairwise(way))
+        ]
+        way = min(ways, key=lambda way: (self._length(way), [end.id for end in way]), default=None)
         passed: set[str] = set()
-        told = self._in_one_document(one, other, documents)
-        nearest = min([_length(best)] if best else [], default=math.inf)
-        nearest = min([nearest, *(said.length for said in together[:1])])
-        if told and told[0].length < nearest:
-            lines = [self._both_in(one, other, told[0].quote.title)]
-            lines += [f"- {self._quoted(said.quote)}" for said in told]
-            documents = [each for each in documents if each[0] != told[0].quote.document_id]
-        elif together and (best is None or _length(best) >= together[0].length):
-            lines = [self._direct(one, other)]
-            near = [said for said in together if said.length <= max(together[0].length, _UNSTATED)]
-            lines += [f"- {said.before}{self._quoted(said.quote)}" for said in near[:_DIRECT]]
-        elif best is not None and len(best.edges) == 1:
-            lines = [self._direct(one, other)]
-            edges = self.explorer.between(one.id, other.id, evidences=_EVIDENCES)
-            lines += self._steps(edges[:_DIRECT])
-        elif best is not None:
-            lines = [self._way(best), *self._steps(best.edges, numbered=True)]
-            passed = {node.id for node in best.nodes}
+        if direct and (way is None or direct[0].length <= self._length(way)):
+            lines = self._directly(one, other, direct)
+        elif way is not None:
+            names = " and ".join(end.name for end in way[1:-1])
+            lines = [
+                self._say(
+                    f"{one.name} and {other.name} are connected through {names}:",
+                    f"{one.name}与{other.name}通过{names.replace(' and ', '、')}相联系：",
+                )
+            ]
+            for number, (start, end) in enumerate(pairwise(way), start=1):
+                step = self._told(start, end, self._steps(start, end)[0])
+                lines.append(f"{number}. {start.name} – {end.name}{self._say(': ', '：')}{step}")
+            passed = {end.id for end in way[1:-1]}
         else:
-            return self._apart(one, other, documents)
-        lines += self._else(one, other, passed, documents)
+            return self._apart(one, other)
+        lines += self._else(one, other, passed)
         return self._made(lines, detail=f"{one.name} to {other.name}, by {len(passed)} other(s)")
 
-    def _in_one_document(
-        self, one: EntityView, other: EntityView, documents: Sequence[tuple[str, str]]
-    ) -> list[_Together]:
-        """Return a sentence for each from one document that names both, or none."""
-        best: list[_Together] = []
-        for document_id, _ in documents[:_DOCUMENTS]:
-            pair = []
-            for end in (one, other):
-                quotes = self.explorer.sentences_in(end.id, document_id, limit=_EVIDENCES)
-                good = [quote for quote in quotes if not _is_poor(quote.quote)]
-                alone = [quote for quote in good if stands_alone(quote.quote)]
-                length = _IN_DOCUMENT + (0.0 if alone else 2 * _NEXT) - _OFTEN * len(quotes)
-                pair += [_Together(quote, "", round(length, 6)) for quote in (alone or good)[:1]]
-            if len(pair) == 2 and _place(pair[0].quote) != _place(pair[1].quote):
-                length = max(said.length for said in pair)
-                if not best or length < best[0].length:
-                    best = [replace(said, length=length) for said in pair]
-        return best
-
-    def _both_in(self, one: EntityView, other: EntityView, title: str) -> str:
-        return self._say(
-            f"{one.name} and {other.name} are both spoken of in “{title}”:",
-            f"《{title.strip('《》')}》同时提到了{one.name}与{other.name}：",
+    def _directly(self, one: _End, other: _End, steps: Sequence[_Step]) -> list[str]:
+        """Return what one has to do with the other in a sentence, then further ones."""
+        first, *further = steps
+        near = [step for step in further if step.length <= first.length + _NEAR][: _DIRECT - 1]
+        told = self._told(one, other, first)
+        head = self._say(
+            f"{one.name} and {other.name} are directly connected: {told}",
+            f"{one.name}与{other.name}有直接联系：{told}",
         )
+        return [head, *(f"- {self._told(one, other, step)}" for step in near)]
 
-    def _together(self, one: EntityView, other: EntityView) -> Iterator[_Together]:
-        """Yield passages of one or two sentences that name both, the best first."""
-        names = [_any_name(view, self.explorer.keys_of(view.id)) for view in (one, other)]
-        found = [
-            said
-            for chunk, *titled in self.explorer.shared_chunks(one.id, other.id)
-            for said in _of_chunk(chunk, names, titled)
+    # --- steps ------------------------------------------------------------------------------
+
+    def _steps(self, one: _End, other: _End) -> list[_Step]:
+        """Return the passages that name both, the best first, none within another."""
+        key = (one.id, other.id)
+        if key not in self.known:
+            found = list(self._together(one, other))
+            if one.view and other.view:
+                found = self._stated(one, other, found)
+            found.sort(key=lambda step: (step.length, step.quote.document_id, step.quote.start))
+            self.known[key] = _disjoint(found)
+        return self.known[key]
+
+    def _together(self, one: _End, other: _End) -> Iterator[_Step]:
+        ends = ((one, other), (other, one))
+        for chunk, *titled in self.explorer.shared_chunks(one.id, other.id):
+            foreign = _FOREIGN if is_chinese(chunk.text) != (self.language == "zh") else 0.0
+            names = [_any_name(end, against, self.explorer, chunk) for end, against in ends]
+            for step in _of_chunk(chunk, names, titled):
+                pronoun = step.pronoun and (one.name if titled[0] else other.name)
+                yield replace(step, length=round(step.length + foreign, 6), pronoun=pronoun)
+
+    def _stated(self, one: _End, other: _End, found: Sequence[_Step]) -> list[_Step]:
+        """Add what the graph takes from sentences: predicates, and sentences that it resolved."""
+        steps = {_place(step.quote): step for step in found}
+        for edge in self.explorer.between(one.id, other.id, evidences=_EVIDENCES):
+            predicate = "" if edge.predicate == OCCURS_WITH else edge.predicate
+            told = f"{edge.source_name} – {predicate} – {edge.target_name}" if predicate else ""
+            for quote in edge.evidence:
+                step = steps.get(_place(quote))
+                if step is None and not _is_heading(quote.quote):
+                    poor = _POOR if _is_poor(quote.quote) else 0.0
+                    length = _UNNAMED + poor + (0.0 if stands_alone(quote.quote) else _NEXT)
+                    step = _Step(quote, length)
+                if step is not None and not step.predicate:
+                    stated = _STATED if predicate else 0.0
+                    length = round(step.length - stated, 6)
+                    steps[_place(quote)] = replace(step, length=length, predicate=told)
+        return list(steps.values())
+
+    def _best_read(self, one: _End, other: _End) -> list[_Step]:
+        """Return the steps from one to the other, the first of them ordered by a reader, too."""
+        steps = self._steps(one, other)
+        if self.reader is None or self.language != "en" or len(steps) < 2:
+            return steps
+        asked = f"What is the relationship between {one.name} and {other.name}?"
+        first = steps[:_READ]
+        logits = self.reader(asked, [f"{step.quote.title}: {step.quote.quote}" for step in first])
+        worse = _READING * (logits.max() - logits) / (np.ptp(logits) or 1.0)
+        weighed = [
+            replace(step, length=round(step.length + float(more), 5))
+            for step, more in zip(first, worse, strict=True)
         ]
-        found.sort(key=lambda said: (said.length, said.quote.document_id, said.quote.start))
-        told: list[SourceQuote] = []
-        for said in found:
-            quote = said.quote
-            inside = (
-                quote.document_id == each.document_id
-                and quote.start < each.end
-                and each.start < quote.end
-                for each in told
+        return sorted(weighed, key=lambda step: step.length) + steps[_READ:]
+
+    def _ways(self, one: _End, other: _End) -> Iterator[tuple[_End, ...]]:
+        """Yield ways from one to the other through others, by the graph or by a neighbour."""
+        if one.view and other.view:
+            paths = self.explorer.paths(
+                one.id, other.id, max_hops=MAX_HOPS, limit=_WAYS, evidences=_EVIDENCES
             )
-            if not any(inside):
-                told.append(quote)
-                yield said
+            found = [tuple(map(_end, path.nodes)) for path in paths if len(path.nodes) > 2]
+            yield from found
+            if found:
+                return
+        for end in (one, other):
+            for view in self._neighbours(end):
+                if view.id not in (one.id, other.id):
+                    yield (one, _end(view), other)
 
-    def _direct(self, one: EntityView, other: EntityView) -> str:
-        return self._say(
-            f"{one.name} and {other.name} are directly connected:",
-            f"{one.name}与{other.name}有直接联系：",
-        )
+    def _neighbours(self, end: _End) -> list[EntityView]:
+        """Return what an entity is related to, or else what is named beside it."""
+        if end.view is None or not end.view.weight:
+            return self.explorer.named_beside(end.id, limit=_NEIGHBOURS)
+        detail = self.explorer.entity(end.id, communities=(), evidences=1, limit=_NEIGHBOURS)
+        ids = {edge.target if edge.source == end.id else edge.source for edge in detail.relations}
+        return [self.explorer.entity_at(self.explorer.number(each)) for each in sorted(ids)]
 
-    def _way(self, path: EntityPath) -> str:
-        first, *between, last = (node.name for node in path.nodes)
-        return self._say(
-            f"{first} and {last} are connected through {' and '.join(between)}:",
-            f"{first}与{last}通过{'、'.join(between)}相联系：",
-        )
+    def _length(self, way: Sequence[_End]) -> float:
+        """Return the length of a way: that of its steps, and more by hubs."""
+        steps = sum(self._steps(*pair)[0].length for pair in pairwise(way))
+        weights = (end.view.weight for end in way[1:-1] if end.view)
+        return round(steps + sum(_HUB * math.log2(max(each, 1.0)) for each in weights), 9)
 
-    def _steps(self, edges: Iterable[RelationView], *, numbered: bool = False) -> Iterator[str]:
-        """Yield a line for each relation: its ends, the sentence that says it, its mark."""
-        told: set[tuple[str, int, int]] = set()
-        number = 0
-        for edge in edges:
-            fresh = [one for one in edge.evidence if _place(one) not in told]
-            quote = _best_quote(fresh, edge)
-            if quote is None:
-                continue
-            told.add(_place(quote))
-            number += 1
-            mark = f"{number}. " if numbered else "- "
-            yield f"{mark}{self._ends(edge)}{self._say(': ', '：')}{self._quoted(quote)}"
+    # --- what is said -----------------------------------------------------------------------
 
-    def _ends(self, edge: RelationView) -> str:
-        both = f"{edge.source_name} – {edge.target_name}"
-        if edge.predicate == OCCURS_WITH:
-            return both
-        return f"{edge.source_name} – {edge.predicate} – {edge.target_name}"
+    def _told(self, one: _End, other: _End, step: _Step) -> str:
+        """Return a step's sentence with its mark; what a pronoun or no name stands for is named."""
+        quoted = self._quoted(step.quote)
+        if step.pronoun:
+            named, count = _PRONOUN.subn(f"[{step.pronoun}]", quoted, count=1)
+            return named if count else f"{step.pronoun}{self._say(': ', '：')}{quoted}"
+        if step.predicate and step.length >= _UNNAMED - _STATED:
+            return f"{step.predicate}{self._say(': ', '：')}{quoted}"
+        return quoted
 
-    def _else(
-        self,
-        one: EntityView,
-        other: EntityView,
-        passed: set[str],
-        documents: Sequence[tuple[str, str]],
-    ) -> list[str]:
+    def _else(self, one: _End, other: _End, passed: set[str]) -> list[str]:
         """Return what else links the two: shared entities, and documents that name both."""
+        if one.view is None or other.view is None:
+            return []
         lines: list[str] = []
-        for shared in self.explorer.common_neighbours(one.id, other.id, limit=2 * _SHARED):
-            if shared.id not in passed and len(lines) < _SHARED:
-                lines += self._through(one, shared, other)
+        for shared in self.explorer.common_neighbours(one.id, other.id, limit=3 * _SHARED):
+            if shared.id not in passed and shared.type in _NAMED and len(lines) < _SHARED:
+                lines += self._through(one, _end(shared), other)
+        documents = self.explorer.common_documents(one.id, other.id)
         if len(documents) > 1:
             lines.append(f"- {self._named_in(documents)}")
         head = self._say("What else links them:", "此外：")
         return ["", head, *lines] if lines else []
 
-    def _through(self, one: EntityView, shared: EntityView, other: EntityView) -> list[str]:
-        """Return the line of an entity that both are related to; none where all is said before."""
-        quotes = []
-        for end in (one, other):
-            for edge in self.explorer.between(end.id, shared.id, evidences=_EVIDENCES)[:1]:
-                quote = _best_quote(edge.evidence, edge)
-                if quote is not None and not _is_poor(quote.quote):
-                    quotes.append(quote)
-        if len(quotes) < 2 or all(self._number(quote) for quote in quotes):
+    def _through(self, one: _End, shared: _End, other: _End) -> list[str]:
+        """Return the line of an entity that both are related to; none where that is not said."""
+        pairs = ((one, shared), (shared, other))
+        steps = [self._steps(*pair)[:1] for pair in pairs]
+        if not all(some and some[0].length <= _GOOD for some in steps):
             return []
-        same = _place(quotes[0]) == _place(quotes[1])
-        colon = self._say(": ", "：")
-        told = " ".join(self._quoted(quote) for quote in (quotes[:1] if same else quotes))
-        return [f"- {shared.name}{colon}{told}"]
+        (first,), (second,) = steps
+        places = dict.fromkeys(_place(step.quote) for step in (first, second))
+        if len(places) < 2 or all(self._number(step.quote) for step in (first, second)):
+            return []
+        told = " ".join(
+            self._told(*pair, step) for pair, step in zip(pairs, (first, second), strict=True)
+        )
+        return [f"- {shared.name}{self._say(': ', '：')}{told}"]
 
     def _named_in(self, documents: Sequence[tuple[str, str]]) -> str:
         titles = list(dict.fromkeys(title for _, title in documents))
@@ -367,9 +417,7 @@ class _Connection:
             f"有 {len(documents)} 份文档同时提到两者：{shown}{rest}",
         )
 
-    def _apart(
-        self, one: EntityView, other: EntityView, documents: Sequence[tuple[str, str]]
-    ) -> Draft:
+    def _apart(self, one: _End, other: _End) -> Draft:
         """Say that no way leads from one to the other, and what each is closest to."""
         lines = [
             self._say(
@@ -377,13 +425,14 @@ class _Connection:
                 f"这些文档中没有把{one.name}与{other.name}联系起来的说法。",
             )
         ]
-        if documents:
-            lines.append(self._named_in(documents))
+        if one.view and other.view:
+            documents = self.explorer.common_documents(one.id, other.id)
+            lines += [self._named_in(documents)] if documents else []
         for end in (one, other):
             lines += self._closest(end)
         return self._made(lines, detail=f"no way from {one.name} to {other.name}", abstained=True)
 
-    def _unknown(self, name: str, known: EntityView) -> Draft:
+    def _unknown(self, name: str, known: _End | None) -> Draft:
         """Say that one of the two is not in the documents, and what is nearest."""
         near = self.explorer.entities(name, limit=_NEAREST, offset=0).items
         lines = [
@@ -395,15 +444,19 @@ class _Connection:
         if near:
             names = self._say(", ", "、").join(view.name for view in near)
             lines.append(self._say(f"Similar names: {names}", f"相近的名称：{names}"))
-        lines += self._closest(known)
+        lines += self._closest(known) if known else []
         return self._made(lines, detail=f"unknown name {name}", abstained=True)
 
-    def _closest(self, view: EntityView) -> list[str]:
-        """Return the strongest relations of an entity, a line each."""
-        detail = self.explorer.entity(view.id, communities=(), evidences=_EVIDENCES, limit=_NEAREST)
-        steps = list(self._steps(detail.relations))
-        head = self._say(f"{view.name} is connected with:", f"与{view.name}有联系的是：")
-        return ["", head, *steps] if steps else []
+    def _closest(self, end: _End) -> list[str]:
+        """Return the best sentences on an entity and its neighbours, a line each."""
+        pairs = [(end, _end(view)) for view in self._neighbours(end)]
+        found = [(self._steps(*pair)[0], pair) for pair in pairs if self._steps(*pair)]
+        found.sort(key=lambda item: (item[0].length, item[1][1].id))
+        places = {_place(step.quote): (step, pair) for step, pair in reversed(found)}
+        best = sorted(places.values(), key=lambda item: (item[0].length, item[1][1].id))[:_NEAREST]
+        lines = [f"- {self._told(*pair, step)}" for step, pair in best]
+        head = self._say(f"{end.name} is connected with:", f"与{end.name}有联系的是：")
+        return ["", head, *lines] if lines else []
 
     def _quoted(self, quote: SourceQuote) -> str:
         """Return a sentence with its mark; the same place has one number."""
@@ -442,73 +495,92 @@ class _Connection:
         )
 
 
-def _order(path: EntityPath) -> tuple[float, list[str]]:
-    return _length(path), [node.id for node in path.nodes]
+def _end(view: EntityView) -> _End:
+    return _End(view.name, view.id, view)
 
 
-def _length(path: EntityPath) -> float:
-    """Return the length of a way: less by stated steps and good sentences, more by hubs."""
-    steps = 0.0
-    for edge in path.edges:
-        quote = _best_quote(edge.evidence, edge)
-        steps += _UNSTATED if edge.predicate == OCCURS_WITH else 1.0
-        steps += _POOR if quote is None or _is_poor(quote.quote) else 0.0
-    hubs = sum(_HUB * math.log2(max(node.weight, 1.0)) for node in path.nodes[1:-1])
-    return round(steps + hubs, 9)
-
-
-def _best_quote(quotes: Sequence[SourceQuote], edge: RelationView) -> SourceQuote | None:
-    """Return the sentence that can be read alone and names both ends, else the first good one."""
-
-    def order(item: tuple[int, SourceQuote]) -> tuple[bool, int, int]:
-        text = " ".join(item[1].quote.split())
-        named = sum(
-            end.casefold() in text.casefold() for end in (edge.source_name, edge.target_name)
+def _disjoint(steps: Iterable[_Step]) -> list[_Step]:
+    """Return the steps of which no better one holds a part."""
+    told: list[_Step] = []
+    for step in steps:
+        quote = step.quote
+        inside = (
+            quote.quote == each.quote.quote
+            or (
+                quote.document_id == each.quote.document_id
+                and quote.start < each.quote.end
+                and each.quote.start < quote.end
+            )
+            for each in told
         )
-        return _is_poor(text), -named - 2 * stands_alone(text), item[0]
-
-    return min(enumerate(quotes), key=order)[1] if quotes else None
+        if not any(inside):
+            told.append(step)
+    return told
 
 
 def _is_poor(text: str) -> bool:
     return len(text) > _MAX_QUOTE or is_listing(text)
 
 
-def _any_name(view: EntityView, keys: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern for any name of an entity, in any case."""
-    names = sorted({view.name, *view.aliases, *keys}, key=lambda name: (-len(name), name))
-    words = (r"\s+".join(map(re.escape, name.split())) for name in names)
+def _any_name(end: _End, against: _End, explorer: Explorer, chunk: Chunk) -> re.Pattern[str]:
+    """Return a pattern for any name of a thing, in any case, but parts of the other's name.
+
+    A chunk that has a name of several words means the same by its last one: "the Inquiry".
+    """
+    others = f" {' '.join(against.name.casefold().split())} "
+    names = {end.name}
+    if end.view is not None:
+        names |= {*end.view.aliases, *explorer.keys_of(end.id)}
+    kept = {name for name in names if f" {name.casefold()} " not in others} or {end.name}
+    first, _, last = end.name.rpartition(" ")
+    is_thing = end.view is not None and end.view.type != "PERSON"
+    if first and is_thing and end.name.casefold() in f"{chunk.title}\n{chunk.text}".casefold():
+        kept.add(f"the {last}")
+    ranked = sorted(kept, key=lambda name: (-len(name), name))
+    words = (r"\s+".join(map(re.escape, name.split())) for name in ranked)
     bounded = (word if has_han(word) else rf"(?<!\w){word}(?!\w)" for word in words)
     return re.compile("|".join(bounded), re.IGNORECASE)
 
 
 def _of_chunk(
     chunk: Chunk, names: Sequence[re.Pattern[str]], titled: Sequence[bool]
-) -> Iterator[_Together]:
+) -> Iterator[_Step]:
     """Yield passages of a chunk that name both, or one where the title is the other's name."""
     spans = [span for span in sentence_spans(chunk.text) if span[1] - span[0] <= _MAX_QUOTE]
     named = [[name.search(chunk.text, *span) is not None for name in names] for span in spans]
     for at, (span, held) in enumerate(zip(spans, named, strict=True)):
-        before = ""
+        pronoun = ""
         if all(held):
-            length = _UNSTATED
+            length = _UNSTATED + _FAR * _distance(chunk.text[slice(*span)], names)
         elif (held[0] and titled[1]) or (held[1] and titled[0]):
-            length, before = _UNSTATED + _NEXT, f"{chunk.title}: "
+            length, pronoun = _UNSTATED + _NEXT, chunk.title
+            length += 0.0 if _PRONOUN.match(chunk.text[slice(*span)]) else _BARE
         elif at and any(held) and all(map(any, zip(held, named[at - 1], strict=True))):
-            length, span = _UNSTATED + 2 * _NEXT, (spans[at - 1][0], span[1])
+            length, span = _UNSTATED + _BARE + _FAR, (spans[at - 1][0], span[1])
         else:
             continue
         text = chunk.text[slice(*span)]
         if _is_heading(text):
             continue
         length += _POOR if _is_poor(text) else 0.0
-        length += 0.0 if stands_alone(text) else _NEXT
-        length -= _TOLD if all(held) and _tells_role(text, names) else 0.0
-        yield _Together(_quote_of(chunk, *span), before, round(length, 6))
+        length += 0.0 if stands_alone(text) or pronoun else _NEXT
+        length += _SPOKEN if _SPEECH.search(text) else 0.0
+        length -= _TOLD if (all(held) or pronoun) and _tells_role(text, names, pronoun) else 0.0
+        yield _Step(_quote_of(chunk, *span), round(length, 6), pronoun)
 
 
-def _tells_role(text: str, names: Sequence[re.Pattern[str]]) -> bool:
+def _distance(text: str, names: Sequence[re.Pattern[str]]) -> float:
+    """Return how far apart two names stand, 0 to 1, a hundred characters counting as 1."""
+    first, second = ([match.span() for match in name.finditer(text)] for name in names)
+    between = [max(other[0] - one[1], one[0] - other[1], 0) for one in first for other in second]
+    return min(min(between, default=_WIDE) / _WIDE, 1.0)
+
+
+def _tells_role(text: str, names: Sequence[re.Pattern[str]], pronoun: str) -> bool:
     """Check that a sentence says what one is to the other: "Fred, Scrooge's nephew"."""
+    if pronoun:
+        found = (name.search(text) for name in names)
+        return any(_ROLE.search(text[max(0, m.start() - _BETWEEN) : m.start()]) for m in found if m)
     for one, other in (names, names[::-1]):
         for first in one.finditer(text):
             second = other.search(text, first.end(), first.end() + 2 * _BETWEEN)
@@ -525,6 +597,7 @@ def _tells_role(text: str, names: Sequence[re.Pattern[str]]) -> bool:
 
 
 def _is_heading(text: str) -> bool:
+    text = strip_markdown(text)
     return text.lstrip().startswith("#") or not re.search(r"[.!?。！？;；,，]", text)
 
 

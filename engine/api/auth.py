@@ -162,6 +162,18 @@ class TokenRow:
         """Check whether the token has expired."""
         return self.expires is not None and now >= self.expires
 
+    def shown(self) -> dict[str, Any]:
+        """Return what may be shown of it, as JSON values."""
+        return {
+            "id": self.id,
+            "name": self.name,
+            "read": list(self.reads),
+            "write": list(self.writes),
+            "admin": self.is_admin,
+            "expires": self.expires.isoformat() if self.expires else None,
+            **({"user": self.user} if self.user else {}),
+        }
+
     @property
     def principal(self) -> Principal:
         """Return the principal of the token."""
@@ -286,19 +298,7 @@ class TokenStore:
         return FileLock(self.file.with_name(f"{self.file.name}.lock"))
 
     def _write(self, rows: Sequence[TokenRow]) -> None:
-        values = [
-            {
-                "id": row.id,
-                "name": row.name,
-                "sha256": row.sha256,
-                "read": list(row.reads),
-                "write": list(row.writes),
-                "admin": row.is_admin,
-                "expires": row.expires.isoformat() if row.expires else None,
-                **({"user": row.user} if row.user else {}),
-            }
-            for row in rows
-        ]
+        values = [{**row.shown(), "sha256": row.sha256} for row in rows]
         text = json.dumps({"tokens": values}, ensure_ascii=False, indent=1)
         try:
             handle, temporary = tempfile.mkstemp(dir=self.file.parent, prefix=".tokens-")

@@ -127,7 +127,8 @@ def _obeyed(said: str, turns: list[Turn], last: Answer | None) -> bool:
         case "/quit" | "/exit":
             return False
         case "/sources":
-            for line in source_lines(last) if last else ["no answer yet"]:
+            lines = source_lines(last.citations) if last else ["no answer yet"]
+            for line in lines or ["the last answer has no sources"]:
                 print_line(line)
         case "/save" if rest.strip():
             try:
@@ -136,7 +137,10 @@ def _obeyed(said: str, turns: list[Turn], last: Answer | None) -> bool:
                 show_error(f"cannot write {rest.strip()!r}: {error.strerror}; give another file")
             else:
                 print_line(f"{len(turns)} turns written to {rest.strip()}")
+        case "/help":
+            print_line(HELP, lines=True)
         case _:
+            show_error(f"{said!r} is no command, or lacks its file:")
             print_line(HELP, lines=True)
     return True
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,15 +16,6 @@ from .session import LibraryOption, ModeOption, ProfileOption, opened
 if TYPE_CHECKING:
     from ..evaluation.answers import AnswerReport, Judge
     from ..evaluation.gold import GoldQuestion
-
-JUDGES = ("rules", "model", "both")
-
-
-def judge_of(given: str) -> str:
-    """Validate the judge option."""
-    if given not in JUDGES:
-        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, JUDGES))}.")
-    return given
 
 
 def make(
@@ -65,7 +56,8 @@ QueriesOption = Annotated[Path, typer.Option(help="A .jsonl file of gold questio
 def answers(
     queries: QueriesOption,
     judge: Annotated[
-        str, typer.Option(metavar="<judge>", help="rules, model, or both.", callback=judge_of)
+        Literal["rules", "model", "both"],
+        typer.Option(metavar="<judge>", help="rules, model, or both."),
     ] = "rules",
     against: Annotated[
         Path | None, typer.Option(help="An earlier report (.json), or a second profile (.yaml).")
@@ -94,10 +86,9 @@ def answers(
     gates = read_gates(gate) if gate is not None else {}
     is_report = against is not None and against.suffix.lower() == ".json"
     before = read_report(against) if against is not None and is_report else None
-    chosen = cast("Judge", judge)
     if against is not None and not is_report:
-        before = _evaluated(library, against, questions, chosen, mode, label=str(against)).data()
-    report = _evaluated(library, profile, questions, chosen, mode, label="as set")
+        before = _evaluated(library, against, questions, judge, mode, label=str(against)).data()
+    report = _evaluated(library, profile, questions, judge, mode, label="as set")
     comparison = compare_reports(report, before) if before is not None else None
     checked = check_gates(gates, report.means, comparison=comparison)
     data = report.data()
@@ -200,17 +191,15 @@ def export_gold(
     report: Annotated[Path, typer.Argument(help="A report of `eval answers --json`.")],
     out: Annotated[Path, typer.Option(help="The file to write.")],
     form: Annotated[
-        str, typer.Option("--format", metavar="<format>", help="ragas, deepeval or llamaindex.")
+        Literal["ragas", "deepeval", "llamaindex"],
+        typer.Option("--format", metavar="<format>", help="ragas, deepeval or llamaindex."),
     ] = "ragas",
 ) -> None:
     """Write a report's questions, answers and contexts as other tools read them."""
-    from ..evaluation.exchange import FORMATS, export_report, read_report
+    from ..evaluation.exchange import export_report, read_report
 
-    chosen = next((one for one in FORMATS if one == form), None)
-    if chosen is None:
-        raise typer.BadParameter(f"{form!r} is not one of {', '.join(map(repr, FORMATS))}.")
     data = read_report(report)
-    out.write_text(export_report(data, chosen), encoding="utf8")
+    out.write_text(export_report(data, form), encoding="utf8")
     typer.echo(f"{len(data['rows'])} questions in {out}")
 
 

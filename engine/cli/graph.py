@@ -114,13 +114,13 @@ def communities(
 
 def _out(value: object, lines: Iterable[str], *, as_json: bool) -> None:
     """Print JSON or lines; control characters in names are escaped."""
-    from .rendering import print_json, show_line
+    from .rendering import print_json, print_line
 
     if as_json:
         print_json(value)
         return
     for line in lines:
-        show_line(line)
+        print_line(line)
 
 
 entities_app = command_group()
@@ -300,6 +300,6 @@ def _state(row: DecisionRow) -> str:
 
 def _say(line: str) -> None:
     """One line; names come from documents, so nothing in them may steer a terminal."""
-    from .rendering import show_line
+    from .rendering import print_line
 
-    show_line(line)
+    print_line(line)

@@ -141,7 +141,9 @@ def init(
         _estimate(sources, library, file)
     profile = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
     where = "" if library == DEFAULT_LIBRARY else f" --library {library}"
-    typer.echo(f"Next: loregraph add {' '.join(sources or ['FOLDER'])} --profile {profile}{where}")
+    options = f"{f' --profile {profile}' if choice.base_url else ''}{where}"
+    typer.echo(f"Next: loregraph add {' '.join(sources or ['FOLDER'])}{options}")
+    typer.echo(f'Then: loregraph ask "…"{options}')
 
 
 def _named(use: str, model: str) -> Choice:

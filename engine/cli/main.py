@@ -10,7 +10,7 @@ import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -26,10 +26,12 @@ from .models import models_app
 from .server import demo, token_app
 from .session import (
     DEFAULT_LIBRARY,
+    EffortOption,
     ExcludeOption,
     FiltersOption,
     IncludeOption,
     JsonOption,
+    LevelOption,
     LibraryOption,
     MetaOption,
     ModeOption,
@@ -42,10 +44,8 @@ from .session import (
     WithinOption,
     YesOption,
     command_group,
-    effort_of,
     exit_code,
     finish,
-    level_of,
     library_or_none,
     metadata_of,
     opened,
@@ -99,14 +99,7 @@ def root(
     log_file: Annotated[
         Path | None, typer.Option("--log-file", help="Append the log to this file.")
     ] = None,
-    log_level: Annotated[
-        str,
-        typer.Option(
-            metavar="<level>",
-            help="debug, info, warning or error.",
-            callback=level_of,
-        ),
-    ] = "",
+    log_level: LevelOption = None,
 ) -> None:
     """Documents in, cited answers out: with no key and no network."""
     if verbose or log_file or log_level:
@@ -245,14 +238,7 @@ def sync(
 def ask(
     question: Annotated[Words, typer.Argument(help="The question, best in quotes.")],
     mode: ModeOption = "auto",
-    effort: Annotated[
-        str | None,
-        typer.Option(
-            metavar="<effort>",
-            help="How much an overview may cost: low, medium or high.",
-            callback=effort_of,
-        ),
-    ] = None,
+    effort: EffortOption = None,
     explain: Annotated[bool, typer.Option("--explain", help="Show how it was found.")] = False,
     history: HistoryOption = None,
     user: Annotated[str, typer.Option("--user", "-u", help="Use this user's memory.")] = "",
@@ -373,16 +359,17 @@ def export(
     profile: ProfileOption = None,
     max_nodes: Annotated[int, typer.Option(help="Entities on the page at most.", min=1)] = 50_000,
     language: Annotated[
-        str, typer.Option(help="Names in English (en) or Chinese (zh); else as most are.")
-    ] = "",
+        Literal["en", "zh"] | None,
+        typer.Option(
+            metavar="<language>", help="Names in English (en) or Chinese (zh); else as most are."
+        ),
+    ] = None,
 ) -> None:
     """Write the graph or a part of it: a page, a picture, GraphML or JSON."""
     from .rendering import size_in_words
 
     if hops is not None and not focus:
         raise typer.BadParameter("needs --focus: give that option too", param_hint="--hops")
-    if language not in {"", "en", "zh"}:
-        raise typer.BadParameter(f"{language!r}: give en or zh", param_hint="--language")
     with reading(library, profile, asks_models=bool(question)) as engine:
         engine.export_graph(
             target,
@@ -393,7 +380,7 @@ def export(
             max_nodes=max_nodes,
             filters=filters,
             namespace=namespace,
-            language=language,
+            language=language or "",
         )
     typer.echo(f"{target} written ({size_in_words(target.stat().st_size)})")
 

@@ -176,24 +176,15 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
 
 def print_json(value: object) -> None:
     """Print a value as JSON; escaped where the encoding requires it."""
-    text = json.dumps(value, ensure_ascii=not _holds_unicode(), indent=2, default=_plain)
+    text = json.dumps(
+        value, ensure_ascii=not _holds_unicode(), indent=2, default=dataclasses.asdict
+    )
     sys.stdout.write(text + "\n")
     sys.stdout.flush()  # who follows a watching reads each report when it is there
 
 
 def _holds_unicode() -> bool:
     return "utf" in (sys.stdout.encoding or "").lower()
-
-
-def _plain(value: object) -> object:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    raise TypeError(f"{type(value).__name__} cannot be printed as JSON")
-
-
-def show_line(text: str) -> None:
-    """One line on standard output."""
-    print_line(text)
 
 
 def show_error(message: str) -> None:
@@ -268,7 +259,7 @@ def show_reply(answer: Answer) -> None:
         print_line(line)
     if answer.citations:
         _heading("Sources")
-    for line in source_lines(answer):
+    for line in source_lines(answer.citations):
         print_line(f"  {line}")
     if unchecked := sum(claim.unchecked for claim in answer.claims):
         print_line((f"{unchecked} of {len(answer.claims)} claim(s) not checked", "yellow"))
@@ -364,6 +355,7 @@ _OF_ONE_CALL = re.compile(r"\d[\d,.]*(?= of | are spent|; raise)")
 UNREADABLE = "unreadable by this model, and not asked about again"
 DONE = ("added", "changed", "unchanged", "removed")
 NAMES_OF_A_PLAN = 20
+NAMES_OF_A_REASON = 3
 SHORTEST_SECONDS, SHORTEST_IDLE_SECONDS = 0.05, 1.0
 """Stages shorter than this are not shown; where nothing changed, a busy machine decides more."""
 
@@ -407,13 +399,21 @@ def show_report(report: IngestReport, *, as_json: bool, planned: bool = False) -
 
 
 def _show_failed(failures: Sequence[SourceFailure]) -> None:
-    """Print failed sources with reasons to stderr."""
+    """Print failed sources to stderr, many with one reason on one line."""
+    groups: dict[str, list[SourceFailure]] = {}
     for failure in failures:
-        if failure.is_empty:
-            reason = failure.reason.removeprefix(f"{EMPTY}: ")
-            print_line("  ", ("empty", "yellow"), f" {failure.source}: {reason}", to=ERRORS)
-        else:
-            print_line("  ", ("failed", "red"), f" {failure.source}: {failure.reason}", to=ERRORS)
+        groups.setdefault(failure.reason, []).append(failure)
+    for reason, group in groups.items():
+        word = ("empty", "yellow") if group[0].is_empty else ("failed", "red")
+        said = reason.removeprefix(f"{EMPTY}: ")
+        names = [failure.source for failure in group]
+        if len(names) > NAMES_OF_A_REASON:
+            more = f" and {len(names) - NAMES_OF_A_REASON} more (--json lists all)"
+            shown = ", ".join(names[:NAMES_OF_A_REASON])
+            print_line("  ", word, f" {len(names)} sources: {said}: {shown}{more}", to=ERRORS)
+            continue
+        for name in names:
+            print_line("  ", word, f" {name}: {said}", to=ERRORS)
 
 
 def by_reason(pending: Sequence[PendingChunk]) -> list[tuple[str, int]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import EngineError, SourceError
-from ..shipped import SAMPLE_CORPUS, shipped
+from ..shipped import SAMPLE_CORPUS, copy_sample_corpus
 from .session import (
     DEFAULT_LIBRARY,
     JsonOption,
@@ -191,18 +191,7 @@ def list_tokens(
     """Show every token's id, name, rights and time."""
     rows = _store(library, profile).rows()
     if json_output:
-        values = [
-            {
-                "id": row.id,
-                "name": row.name,
-                "read": row.reads,
-                "write": row.writes,
-                "admin": row.is_admin,
-                "expires": row.expires.isoformat() if row.expires else None,
-                **({"user": row.user} if row.user else {}),
-            }
-            for row in rows
-        ]
+        values = [row.shown() for row in rows]
         typer.echo(json.dumps(values, ensure_ascii=False, indent=2))
         return
     for row in rows:
@@ -252,11 +241,6 @@ DEMO_QUESTIONS = (
 )
 
 
-def sample_corpus() -> Path:
-    """Return the sample corpus: the repository's, else the one that comes with the package."""
-    return shipped(SAMPLE_CORPUS)
-
-
 def demo(
     corpus: Annotated[
         Path | None, typer.Option(help="The documents to index; else the sample corpus.")
@@ -267,7 +251,8 @@ def demo(
     """Index the sample corpus, ask two questions, draw the graph."""
     from .rendering import show_answer, show_question, show_report
 
-    folder = corpus or sample_corpus()
+    folder = corpus or Path(SAMPLE_CORPUS)
+    copy_sample_corpus([str(folder)])
     if not folder.exists():
         raise SourceError(f"no such folder: {str(folder)!r}; check the path after --corpus")
     with writing(library, None, create=True) as (engine, progress):
@@ -279,8 +264,11 @@ def demo(
             show_answer(engine.ask(question), explain=False, as_json=False)
         engine.export_graph(page)
     command = "loregraph" if shutil.which("loregraph") else sys.argv[0]
-    typer.echo(f"\nThe graph of the sample corpus: {page.resolve()} (open it in a browser)")
-    typer.echo(f'Ask more: {command} ask "…" --library {library}')
+    typer.echo(f"\nThe graph: {page.resolve()} (open it in a browser)")
+    typer.echo("Every command of the tutorial works here, with this library:")
+    for words in ('ask "When was the first Foghorn Festival held?"', "graph communities", "chat"):
+        typer.echo(f"  {command} {words} --library {library}")
+    typer.echo(f"Your own documents: {command} add FOLDER")
 
 
 TICK_MILLISECONDS = 500

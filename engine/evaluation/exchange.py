@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from ..errors import SourceError
 from ..prompts import ABSTENTION, language_of
@@ -20,9 +20,7 @@ from .datasets import CorpusRow, GoldSpan, json_rows, read_corpus, read_judgemen
 from .gold import UNANSWERABLE, GoldQuestion, gold_question
 
 Format = Literal["ragas", "deepeval", "llamaindex"]
-FORMATS: tuple[Format, ...] = get_args(Format)
 MAX_FILE_BYTES = 500_000_000
-_CONTEXT = "reference_contexts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,42 +230,31 @@ def export_report(report: Mapping[str, Any], form: Format) -> str:
     `ragas`: JSON Lines for `EvaluationDataset.from_jsonl`; `deepeval`: a JSON list of test cases;
     `llamaindex`: a `LabelledRagDataset`.
     """
-    rows = list(_exported(report["rows"]))
+    names = _KEYS[form]
+    rows = [{names[key]: value for key, value in row.items()} for row in _exported(report["rows"])]
     match form:
         case "ragas":
-            lines = (
-                {
-                    "user_input": row["question"],
-                    "response": row["answer"],
-                    "retrieved_contexts": row["contexts"],
-                    "reference": row["reference"],
-                }
-                for row in rows
-            )
-            return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lines)
+            return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in rows)
         case "deepeval":
-            cases = [
-                {
-                    "input": row["question"],
-                    "actual_output": row["answer"],
-                    "expected_output": row["reference"],
-                    "retrieval_context": row["contexts"],
-                }
-                for row in rows
-            ]
-            return json.dumps(cases, ensure_ascii=False, indent=1) + "\n"
+            return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
         case "llamaindex":
-            examples = [
-                {
-                    "query": row["question"],
-                    "query_by": None,
-                    _CONTEXT: row["contexts"],
-                    "reference_answer": row["reference"],
-                    "reference_answer_by": None,
-                }
-                for row in rows
-            ]
+            by_nobody = {"query_by": None, "reference_answer_by": None}
+            examples = [row | by_nobody for row in rows]
             return json.dumps({"examples": examples}, ensure_ascii=False, indent=1) + "\n"
+
+
+_ROW = ("question", "answer", "reference", "contexts")
+_KEYS: Mapping[Format, Mapping[str, str]] = {
+    "ragas": dict(
+        zip(_ROW, ("user_input", "response", "reference", "retrieved_contexts"), strict=True)
+    ),
+    "deepeval": dict(
+        zip(_ROW, ("input", "actual_output", "expected_output", "retrieval_context"), strict=True)
+    ),
+    "llamaindex": dict(
+        zip(_ROW, ("query", "response", "reference_answer", "reference_contexts"), strict=True)
+    ),
+}
 
 
 def _exported(rows: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -20,6 +20,8 @@ from .datasets import EvaluationQuery, GoldSpan, json_rows, parse_query, refuse_
 UNANSWERABLE = "unanswerable"
 TWO_FACTS = "two facts"
 """Kind of a question for two facts: both points make a right answer."""
+TWO_SECTIONS = "two sections"
+"""Kind of a question for what one document says of two things, each in its place."""
 OVERVIEWS = ("overview", "collection")
 """Kinds that are judged by the share of their points, not by a value."""
 

@@ -27,7 +27,6 @@ from ..verification.llm_judge import (
     read_verdicts,
 )
 from .measures import normalised_words
-from .roles import misplaced
 from .statistics import balanced_accuracy, kappa
 
 MAX_CLAIMS_A_CALL = 20
@@ -85,9 +84,6 @@ class RulesJudge:
                 best = reader.support(reader.statement(claim), taken)
                 refuted = best.missing or best.contradicted or best.swapped or best.unjudged
                 supported = not refuted and best.score >= self._min_support
-                if supported:
-                    texts_ = [one.text for one in sources]
-                    supported = not misplaced(claim, texts_, self._weight)
             found.append(ClaimVerdict(claim=claim, supported=supported, by=self.name))
         return found
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import binomtest
 
 from .retrieval import Interval, paired_bootstrap
 
@@ -52,12 +53,9 @@ def mcnemar(values: Sequence[float], against: Sequence[float]) -> float:
     """Return the exact two-sided p of McNemar's test for paired 0 and 1 (binomial)."""
     better = sum(one > other for one, other in zip(values, against, strict=True))
     worse = sum(one < other for one, other in zip(values, against, strict=True))
-    n = better + worse
-    if not n:
+    if not better + worse:
         return 1.0
-    fewer = sum(math.comb(n, k) for k in range(min(better, worse) + 1))
-    tail = fewer / float(2**n)
-    return min(1.0, 2.0 * float(tail))
+    return float(binomtest(better, better + worse).pvalue)
 
 
 def sign_flip(values: Sequence[float], against: Sequence[float]) -> float:

@@ -195,10 +195,10 @@ def exception_line(error: BaseException) -> str:
 
 def unexpected_failure_reason(said: str) -> str:
     """Return the reason of a source whose reader raised an unforeseen exception."""
-    return (
-        f"failed in its reader ({said}): it is damaged or unusual; "
-        "save it again, or convert it to another format"
-    )
+    advice = "it is damaged or unusual; save it again, or convert it to another format"
+    if said.startswith(("ImportError", "ModuleNotFoundError")):
+        advice = "the installation lacks a library; install that library"
+    return f"failed in its reader ({said}): {advice}"
 
 
 def is_memory_error(words: str) -> bool:

@@ -26,8 +26,9 @@ from ..prompts import is_abstention, language_of
 from ..storage.tokenization import tokens
 from ..types import Answer, Passage, TraceStep, Turn
 from .facts import without_statements
+from .recall import OWN
 from .records import Memory
-from .service import MemoryService, Recollection, is_about_user
+from .service import MemoryService, Recollection
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def ask_with_memory(
     found = service.recollect(memory, question)
     asked = without_statements(question)
     answer = _noted(question) if not asked else None
-    if answer is None and (is_about_user(asked) or names_memory(asked, found.passages, known)):
+    if answer is None and (OWN.search(asked) or names_memory(asked, found.passages, known)):
         answer = service.answer(memory, question, found)
     if answer is None:
         before = (*_shown(found, writes=writes), *(turns or found.turns))

@@ -38,33 +38,26 @@ class ConversationLibrary(Protocol):
 
     def add(self, sources: Sequence[Document]) -> IngestReport:
         """Add conversation documents; the same id later replaces one."""
-        ...
 
     def remove(self, document_ids: Sequence[str]) -> IngestReport:
         """Remove documents by id."""
-        ...
 
     def rank(
         self, question: str, *, top_k: int, filters: Sequence[str], rescore: Rescore
     ) -> list[Passage]:
         """Return the passages nearest to a question, best first, by changed scores."""
-        ...
 
     def ask(self, question: str, *, mode: str = "auto") -> Answer:
         """Answer from the conversations alone, or abstain."""
-        ...
 
     def documents(self) -> list[DocumentRow]:
         """Return every document without its text, sorted by id."""
-        ...
 
     def document_text(self, document_id: str) -> str:
         """Return the text of a document."""
-        ...
 
     def close(self) -> None:
         """Close the library."""
-        ...
 
 
 class LongTermMemory:

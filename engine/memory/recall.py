@@ -29,7 +29,12 @@ _BEST = 3
 """Exchanges by which a session is scored, each counting half as much as the one before."""
 _SESSION_WEIGHT = 0.1
 _TIME_WEIGHT = 0.35
-_SPEAKER_WEIGHT = 0.25
+_SPEAKER_WEIGHT = 0.5
+_LINK_WEIGHT = 0.3
+_LINKED_FROM = 3
+"""Passages whose names lead to others."""
+_LINKING_SESSIONS = 6
+"""Sessions above which a name of many leads nowhere."""
 _TOLD_LATER_DAYS = 10
 """Days after which an event is still told of."""
 _ALIKE = 0.8
@@ -45,6 +50,14 @@ _FROM_ASSISTANT = re.compile(
     r"|你(?:刚才|上次|之前)?(?:说|推荐|建议|告诉|提到)",
     re.IGNORECASE,
 )
+_REQUEST = re.compile(
+    r"\W*(?:(?:please|now|then|so|hi|hello|hey|ok|okay) )*(?:give|tell|show|explain|help|remind"
+    r"|suggest|recommend|write|draft|compare|list|translate|describe|summari[sz]e|find|teach"
+    r"|advise|let me know)\b|\W*(?:请|帮|给我|告诉|麻烦|教我|推荐|写)",
+    re.IGNORECASE,
+)
+_NAME = re.compile(r"(?<![.!?:。] )(?<!^)\b[A-Z][\w'’-]+")
+"""Capitalised word within a sentence."""
 MIN_OVERLAP = 0.3
 """Minimum share of a question's words that a message of an open session holds."""
 _BLOCK = re.compile(r"[^\n]+(?:\n[^\n]+)*")
@@ -99,7 +112,7 @@ def _fit(day: date, days: Days) -> float:
 
 
 def spoken(passages: Sequence[Passage], question: str) -> list[Passage]:
-    """Return passages with more score where whoever is asked about states something.
+    """Return passages, best first, with more score where whoever is asked about states something.
 
     That is whom the question names of those who speak ("Tom: …"), the assistant for "what did you
     suggest", the user for "my", and else anybody. Asking states nothing.
@@ -117,10 +130,47 @@ def spoken(passages: Sequence[Passage], question: str) -> list[Passage]:
             return _speaker(line.text) in named and _is_statement(line.text)
         return _is_statement(line.text) and (line.role == "user" or not is_own)
 
-    return [
+    return ranked(
         replace(passage, score=passage.score + _SPEAKER_WEIGHT * any(map(counts, some)))
         for passage, some in zip(passages, lines, strict=True)
-    ]
+    )
+
+
+def linked(passages: Sequence[Passage], question: str) -> list[Passage]:
+    """Return passages, best first, with more score where a name joins them to one of the first.
+
+    The name stands in few sessions of those given, and not in the question: it is what a question
+    of two steps leaves out, and what several conversations about one thing share.
+    """
+    lines = [transcript.parse(each.text) for each in passages]
+    said = [frozenset(tokens(" ".join(line.text for line in some))) for some in lines]
+    found = {name for some in lines for line in some for name in _NAME.findall(line.text)}
+    names = {token for name in found for token in tokens(name)} - set(tokens(question))
+    sessions: defaultdict[str, set[str]] = defaultdict(set)
+    for passage, words in zip(passages, said, strict=True):
+        for name in words & names:
+            sessions[name].add(passage.document_id)
+    leading = {name for name, where in sessions.items() if len(where) <= _LINKING_SESSIONS}
+    first = [(p, words & leading) for p, words in zip(passages, said, strict=True)][:_LINKED_FROM]
+    best = max((passage.score for passage in passages), default=1.0)
+
+    def gain(passage: Passage, words: frozenset[str]) -> float:
+        near = (
+            other.score / best
+            for other, held in first
+            if other.document_id != passage.document_id and held & words
+        )
+        return _LINK_WEIGHT * max(near, default=0.0)
+
+    return ranked(
+        replace(passage, score=passage.score + gain(passage, words))
+        for passage, words in zip(passages, said, strict=True)
+    )
+
+
+def ranked(passages: Iterable[Passage]) -> list[Passage]:
+    """Return passages by score, best first, ties by place."""
+    return sorted(passages, key=lambda each: (-each.score, each.document_id, each.start))
 
 
 def _speaker(text: str) -> str:
@@ -129,9 +179,11 @@ def _speaker(text: str) -> str:
 
 
 def _is_statement(text: str) -> bool:
-    """Check whether the speaker states something, besides asking."""
+    """Check whether the speaker states something of their own, besides asking for something."""
     return any(
-        OWN.search(text[start:end]) and text[end - 1] not in "?？"
+        OWN.search(text[start:end])
+        and text[end - 1] not in "?？"
+        and not _REQUEST.match(text[start:end])
         for start, end in sentences_in(text)
     )
 
@@ -171,6 +223,10 @@ def windows(
     kept: list[_Window] = []
     words: list[frozenset[str]] = []
     for passage in passages:
+        if len(kept) == most and all(
+            each.passage.document_id != passage.document_id for each in kept
+        ):
+            continue
         window = _window(passage, text_of(passage.document_id))
         near = next((each for each in kept if _touches(each, window)), None)
         if near is None and len(kept) == most:
@@ -181,7 +237,7 @@ def windows(
         size = count(window.text[window.start : window.end])
         if near is not None and near.first <= window.first and window.last <= near.last:
             continue
-        if size > room or not _states(window):
+        if size > room:
             continue
         room -= size
         words.append(said)
@@ -238,12 +294,6 @@ def _touches(one: _Window, other: _Window) -> bool:
     """Check whether two windows are of one document, and beside each other or shared."""
     is_same = one.passage.document_id == other.passage.document_id
     return is_same and one.first <= other.first and other.last <= one.last
-
-
-def _states(window: _Window) -> bool:
-    """Check whether a window says anything besides questions."""
-    lines = transcript.parse(window.text[window.start : window.end])
-    return not lines or any(line.text.rstrip()[-1:] not in "?？" for line in lines)
 
 
 def _grow(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,13 @@ _SAID = {
     ("zh", "user"): "您在{date}说过：“{text}” [1]",
     ("zh", "assistant"): "我在{date}回答过：“{text}” [1]",
 }
+_NAME_OF = re.compile(
+    r"\bmy (?P<thing>[\w -]+?)(?:['’]s name| (?:(?:is|was|are|were) )?(?:called|named))\b"
+    r"|\bnames? of my (?P<of>[\w -]+)"
+    r"|我(?:家|养|有)?的?(?P<zh>[^的叫是，。？?]{1,6}?)(?:的名字)?叫(?:什么|啥)",
+    re.IGNORECASE,
+)
+"""Question for the name of a thing: a message that does not speak of it cannot answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,15 +125,28 @@ def _best_sentence(
 ) -> _Quote | None:
     """Return the sentence of a short answer, else the one with most words of the question."""
     asked = set(tokens(question))
+    thing = named_thing(question)
     best: tuple[float, _Quote] | None = None
     for rank, passage in enumerate(passages):
         for line in _lines_of(passage):
+            if not thing <= set(tokens(line.text)):
+                continue
             for start, end in sentences_in(line.text, line.start):
                 quote = _Quote(passage=passage, line=line, start=start, end=end)
                 value = _value(quote, asked, rank, answer)
                 if value is not None and (best is None or value > best[0]):
                     best = (value, quote)
     return best[1] if best is not None else None
+
+
+def named_thing(question: str) -> set[str]:
+    """Return the tokens of the thing of whose name a question asks; empty without one."""
+    found = _NAME_OF.search(question)
+    if found is None:
+        return set()
+    if found["zh"]:
+        return set(tokens(found["zh"]))
+    return set(tokens((found["thing"] or found["of"]).split()[-1]))
 
 
 def _value(quote: _Quote, asked: set[str], rank: int, answer: Answer | None) -> float | None:

@@ -25,7 +25,7 @@ from .compression import Compress
 from .deadline import Deadline, MemoryUnavailable
 from .facts import find_facts, settled
 from .long_term import LongTermMemory
-from .recall import OWN, open_passages, rescored, spoken, windows
+from .recall import linked, open_passages, rescored, spoken, windows
 from .records import (
     MAX_NAME_CHARACTERS,
     Conversation,
@@ -139,7 +139,7 @@ class MemoryService:
         opened: dict[str, OpenTurns] = {}
         preferences: list[str] = []
         try:
-            opened = self._in_store.run(lambda: self._opened(memory.user))
+            opened = self._in_store.run(lambda: self._store.open_sessions(memory.user))
             preferences = self.preferences(memory.user)
         except MemoryUnavailable as error:
             warnings.append(str(error))
@@ -161,7 +161,7 @@ class MemoryService:
         """Answer from memory alone, citing what was said and when; None where it does not say."""
         user = memory.user
         try:
-            opened = self._in_store.run(lambda: self._opened(user))
+            opened = self._in_store.run(lambda: self._store.open_sessions(user))
             known = self._in_store.run(lambda: self._store.facts(user))
             texts = dict(_open_document(user, *each) for each in opened.items())
             said = [fact for each in texts.items() for fact in find_facts(*each)]
@@ -186,7 +186,7 @@ class MemoryService:
         user, session = memory.user, memory.session
         try:
             self._in_store.run(lambda: self._store.append(user, session, messages))
-            opened = self._in_store.run(lambda: self._opened(user))
+            opened = self._in_store.run(lambda: self._store.open_sessions(user))
             self._closer.close_full(user, session, opened)
         except MemoryUnavailable as error:
             warnings.append(f"not remembered: {error}")
@@ -219,13 +219,13 @@ class MemoryService:
         messages = transcript.storable_messages(said, at=_utc(at) if at else self._stamp())
         self._store.append(user, session, messages)
         self._working.append(user, memory.session, messages)
-        self._closer.close_full(user, session, self._opened(user))
+        self._closer.close_full(user, session, self._store.open_sessions(user))
         return len(messages)
 
     def close_session(self, user: str, session: str = "default") -> None:
         """Compress a session: its messages become a document, a summary and facts."""
         Memory(user, session)
-        opened = self._opened(user)
+        opened = self._store.open_sessions(user)
         self._closer.close(user, {session: opened[session]} if session in opened else {})
         self._working.clear(user, session)
 
@@ -235,7 +235,7 @@ class MemoryService:
         Of one user, or of all.
         """
         return sum(
-            self._closer.close_idle(name, self._opened(name))
+            self._closer.close_idle(name, self._store.open_sessions(name))
             for name in (self._store.users() if user is None else [user])
         )
 
@@ -261,7 +261,7 @@ class MemoryService:
         most `memory.max_tokens` together, origin `memory`.
         """
         check_memory_name("user", user)
-        opened = self._opened(user)
+        opened = self._store.open_sessions(user)
         asked = _utc(at) if at else self._stamp()
         return self._search(user, question, opened, top_k=top_k, topic=topic, asked=asked)
 
@@ -293,8 +293,7 @@ class MemoryService:
                 name, text = _open_document(user, session, held)
                 texts[name] = text
                 found += open_passages(name, text, question)
-        found = spoken(found, question)
-        found.sort(key=lambda each: (-each.score, each.document_id, each.start))
+        found = linked(spoken(found, question), question)
 
         def text_of(name: str) -> str:
             if name not in texts:
@@ -312,7 +311,7 @@ class MemoryService:
     def window(self, memory: Memory) -> list[Message]:
         """Return the messages of working memory, oldest first."""
         held = self._working.read(memory.user, memory.session)
-        return held or list(self._opened(memory.user).get(memory.session, {}).values())
+        return held or list(self._store.open_sessions(memory.user).get(memory.session, {}).values())
 
     # --- looking in -------------------------------------------------------------------------------
 
@@ -320,7 +319,7 @@ class MemoryService:
         """Return the sessions of a user, sorted."""
         check_memory_name("user", user)
         closed = {transcript.session_of(name) for name in self._long_term.texts(user)}
-        return sorted(closed | self._opened(user).keys())
+        return sorted(closed | self._store.open_sessions(user).keys())
 
     def conversations(self, user: str) -> list[Conversation]:
         """Return the sessions of a user with their names, newest first."""
@@ -368,7 +367,7 @@ class MemoryService:
     def show(self, user: str, session: str | None = None) -> MemoryOverview:
         """Return everything that is held of a user, or of one session."""
         check_memory_name("user", user)
-        opened = self._opened(user)
+        opened = self._store.open_sessions(user)
         wanted = [name for name in self.sessions(user) if session in (None, name)]
         documents = [
             MemoryDocument(
@@ -457,9 +456,6 @@ class MemoryService:
 
     # --- helpers ----------------------------------------------------------------------------------
 
-    def _opened(self, user: str) -> dict[str, OpenTurns]:
-        return self._store.open_sessions(user)
-
     def _expire(self) -> None:
         if self._store.expire(self._stamp(-86_400 * self._settings.summary_days)):
             self._store.erase()
@@ -484,11 +480,6 @@ class MemoryService:
     def _stamp(self, seconds: float = 0.0) -> str:
         moment = self._now() + timedelta(seconds=seconds)
         return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
-
-
-def is_about_user(question: str) -> bool:
-    """Check whether a question asks about the user or what they said."""
-    return OWN.search(question) is not None
 
 
 def _open_document(user: str, session: str, opened: OpenTurns) -> tuple[str, str]:

@@ -13,43 +13,19 @@ from datetime import date, timedelta
 Days = tuple[date, date]
 """First and last day, both within."""
 _MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+]  # fmt: skip
 _MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if name != "may" else "may" for name in _MONTHS)
 _WEEKDAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
-_NUMBERS = dict(
-    zip(
-        [
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-        ],
-        range(1, 13),
-        strict=True,
-    )
-) | {"a": 1, "an": 1, "a couple of": 2}
+_DIGITS = [
+    "one", "two", "three", "four", "five", "six",
+    "seven", "eight", "nine", "ten", "eleven", "twelve",
+]  # fmt: skip
+_NUMBERS = {name: number for number, name in enumerate(_DIGITS, start=1)}
+_NUMBERS |= {"a": 1, "an": 1, "a couple of": 2}
 _HAN = {**{digit: value for value, digit in enumerate("零一二三四五六七八九十")}, "两": 2}
-_NUMBER = r"(?P<number>\d{1,3}|a couple of|an?|" + "|".join(list(_NUMBERS)[:12]) + ")"
+_NUMBER = r"(?P<number>\d{1,3}|a couple of|an?|" + "|".join(_DIGITS) + ")"
 _HAN_NUMBER = r"(?P<number>\d{1,3}|[一二两三四五六七八九十]{1,3})"
 _UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365, "天": 1, "日": 1, "周": 7, "星期": 7}
 _UNIT_DAYS |= {"个星期": 7, "个月": 30, "月": 30, "年": 365}

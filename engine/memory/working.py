@@ -33,27 +33,21 @@ class WorkingMemory(Protocol):
 
     def append(self, user: str, session: str, messages: Sequence[Message]) -> None:
         """Append messages; what exceeds the window goes, oldest first."""
-        ...
 
     def read(self, user: str, session: str) -> list[Message]:
         """Return the messages of the window, oldest first."""
-        ...
 
     def redact(self, user: str, cut: Callable[[Message], Message]) -> None:
         """Replace every message of a user by what `cut` leaves of it."""
-        ...
 
     def clear(self, user: str, session: str | None = None) -> None:
         """Forget a session, or all sessions of a user."""
-        ...
 
     def erase(self) -> None:
         """Remove what was cleared from files, too."""
-        ...
 
     def close(self) -> None:
         """Release connections."""
-        ...
 
 
 class ProcessMemory:

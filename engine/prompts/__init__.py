@@ -85,6 +85,11 @@ def without_doubt(text: str) -> str:
     return below if above in HESITATION.values() else text
 
 
+def is_doubted(text: str) -> bool:
+    """Check whether a word of doubt stands above a text, in either Chinese script."""
+    return without_doubt(text) != text
+
+
 _ABSTENTIONS = (*ABSTENTION.values(), *UNSURE.values())
 _LONGEST_ABSTENTION = max(map(len, _ABSTENTIONS))
 

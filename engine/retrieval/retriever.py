@@ -34,7 +34,7 @@ from ..storage.graph_api import (
     derived_stamp,
     read_chunks,
 )
-from ..storage.library import Library
+from ..storage.library import Library, unit_length
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight, tokens
 from ..storage.vector_spaces import LEAST_WEIGHT, VectorSpace, space_weights
@@ -267,6 +267,11 @@ class HybridRetriever:
         self._home: Callable[[], AbstractContextManager[HybridRetriever]] | None = None
         self._views = FilteredViewCache(library, half_life_days=settings.half_life_days)
 
+    @property
+    def passage_count(self) -> int:
+        """Number of passages that a search returns by default."""
+        return self._settings.top_k
+
     def only(self, within: DocumentFilter | None) -> HybridRetriever:
         """Return the same retriever restricted to some documents."""
         return self.adjusted(within=within)
@@ -476,6 +481,15 @@ class HybridRetriever:
             if space.reads(self._readable(question)):
                 return space.dense.cosines(self._vector(space, question), chunk_ids)
         return {}
+
+    def text_vectors(self, texts: Sequence[str]) -> NDArray[np.float32] | None:
+        """Return unit vectors of texts, a row each, by the first model that reads them all."""
+        share = min(map(self._readable, texts), default=0.0)
+        for space in self._spaces:
+            if not space.english_only or share >= LEAST_WEIGHT:
+                rows = space.embed_model.get_text_embedding_batch(list(texts))
+                return np.stack([unit_length(np.asarray(row, dtype=np.float32)) for row in rows])
+        return None
 
     def find_entities(
         self, text: str, within: DocumentFilter | None = None

@@ -19,6 +19,8 @@ from graph.text.cjk import count_han, has_han
 from graph.text.patterns import lazy_regex
 
 from ..prompts import Language, language_of
+from ..storage.graph_api import content_terms
+from ..storage.tokenization import tokens
 from ..types import Mode, Passage, Route
 from .examples import lexical_similarity
 
@@ -84,11 +86,6 @@ CUES = (
     _cue("points at all there is", 1.5,
          r"\b(?:in here|all (?:of )?(?:this|it|these|that)|taken together|from what (?:you|we)"
          r"|going by|judging (?:by|from)|(?:by|from|in|through|across) these|throughout)\b"),
-    _cue("asks for a summary", 1.0,
-         r"\b(?:summari[sz]e|sum up|summary of|outline|recap)\b"),
-    _cue("asks for a bare summary", 1.5,
-         r"^\W*(?:please\s+)?(?:can you\s+)?(?:summari[sz]e|sum up|outline|recap)\s+"
-         r"(?:(?:the|this|these|all|it|everything|whole|entire|our)\s*)*[\w-]*\W*$"),
     _cue("asks to put together", 1.6,
          r"^\W*(?:please )?(?:tl;?dr|(?:walk|bring|fill|take) (?:me|us)|draw up|rank|group|sort"
          r"|classify|map|trace|sketch|discuss|evaluate|assess|characteri[sz]e|paint|put together"
@@ -109,25 +106,10 @@ CUES = (
          r"|over (?:time|the (?:years|decades|centuries))|from (?:start|the beginning|the first)"
          rf"|become more|c[ao]me to|got to|turned against|(?:did|do|does)\b.{{0,60}}\b{_NO_CHANGE}"
          r"|trace|timeline)\b"),
-    _cue("asks for matters in the plural", 1.1,
-         r"\bwhat (?:[\w-]+ ){0,2}?(?:conflicts|disputes|tensions|disagreements|changes"
-         r"|consequences|effects|impacts|lessons|causes|reasons|factors|risks|threats|challenges|problems"
-         r"|failures|interests|roles|attitudes|values|motives|opinions|views|developments"
-         r"|connections)\b"),
-    _cue("asks how it came about", 0.3, r"^\W*how (?:do|does|did|have|has|are|is|was|were)\b"),
-    _cue("asks how many things relate", 0.9,
-         r"\bhow (?:do|does|did|have|has|are|is|was|were)\b.{0,80}\b(?:evol\w+|chang\w+|differ\w*"
-         r"|relate\w*|shap\w+|develop\w*|connect\w*|influenc\w+|affect\w*"
-         r"|contribut\w+|respond\w*|react\w*|cop(?:e|es|ed))\b"),
     _cue("asks how it is seen", 0.8,
          r"\b(?:feel|think|believe|view|describe|portray\w*|treat(?:ed|s)?|regard|perceive|cope"
          r"|argu(?:e|es|ing)|complain\w*|worry|worries|worried|fear|hope|agree|disagree|differ|blame"
          r"|trust|matters?|motivat\w*|stands? to|benefit)\b"),
-    _cue("asks for kinds", 0.8,
-         r"\bwhat (?:kinds?|types?|sorts?|ways|roles?)\b"),
-    _cue("asks who or what matters most", 0.6,
-         r"\b(?:most (?:important|influential|prominent|central|common|frequent\w*)"
-         r"|play(?:s|ed)? (?:the )?(?:largest|biggest|main|a central)|main|dominate\w*)\b"),
     _cue("points at the documents", 1.5,
          r"\b(?:this|these) (?:[\w-]+ )?(?:documents?|manual|handbook|faq|guide|books?"
          r"|stor(?:y|ies)|chapters?|pages?|articles?|papers?|abstracts?|texts?|files?|meetings|records?)\b"
@@ -177,29 +159,14 @@ CUES = (
     _cue("asks who, when or where", -0.6, r"\b(?:who|whom|whose|when|where)\b"),
     _cue("asks for an amount", -1.6,
          r"\bhow (?:many|much|old|long|far|tall|big|large|high|deep|wide|fast|heavy)\b"),
-    _cue("asks which one", -0.6, r"\bwhich\b"),
-    _cue("asks for one attribute", -1.1,
-         r"\bwhat (?:year|date|day|month|time|number|name|age|city|country|nationality|colou?r|code"
-         r"|percentage|address|award|title|job|position|language|is the (?:name|number|date|address"
-         r"|price|cost|capital|population|length|height|code|serial|phone|email|version))\b"),
-    _cue("asks yes or no", -0.6,
-         r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\b"
-         r"(?! you\b)"),
     _cue("asks for one of a thing", -1.5,
          r"\bthe (?!\w*s\b)(?:\w+ )?(?!\w*s\b)\w+ (?:of|in|on|at|for|from|that|which|who|marked"
          r"|stands?|with)\b"),
     _cue("asks what somebody did", -0.8,
          r"\bdid (?:he|she|they|it|the \w+|[a-z]\w+)\b|\bwas (?:the|he|she|it)\b|\bhappened\b"),
-    _cue("looks for a place or a rule", -0.8,
-         r"\b(?:find|look(?:ing)? (?:for|up)|remind|i need|(?:can|do|may) i|how do (?:i|you)"
-         r"|what's the (?:name|number|difference))\b"),
     _cue("names a part of a paper", -1.1,
          r"\b(?:clause|chapter|page|figure|table|section|appendix|invoice|email|contract|paragraph"
          r"|footnote|serial|deadline|tariff|fee|price|cost|password|model|version)\b"),
-    _cue("compares two", -0.6,
-         r"\b(?:which (?:of the two|one)|compare|difference between|older|younger|bigger|larger"
-         r"|taller|faster|same)\b"),
-    _cue("names one source", -0.6, r"\b(?:according to|reported by|published (?:by|in|on))\b"),
     # --- one thing, in any language, and in Chinese ---
     _cue("quotes", -0.8, r"[\"“”]|《[^》]+》|「[^」]+」|(?<!\w)'[^']{3,}'(?!\w)"),
     _cue("holds a number", -1.1, r"\d"),
@@ -222,7 +189,8 @@ CUES = (
 )  # fmt: skip
 
 _OF_THE_DOCUMENTS = frozenset({
-    "spans the documents", "names the collection", "asks for the whole", "points at all there is",
+    "names no subject", "spans the documents", "names the collection",
+    "asks for the whole", "points at all there is",
     "points at the documents", "asks for all of a kind", "spans the documents (Chinese)",
     "points at all there is (Chinese)", "points at the documents (Chinese)",
 })  # fmt: skip
@@ -233,6 +201,8 @@ All others for the whole (abstract nouns, plurals, summaries, likeness) fit one 
 _ONE_PLACE = -1.5
 """Weight of what is found standing in one place."""
 
+NO_SUBJECT, _NO_SUBJECT = "names no subject", 2.0
+"""A question made of generic words alone ("What is in this library?"), and its weight."""
 _MANY_CONDITIONS = -1.0
 _MANY_WORDS = 25
 _MANY_HAN = 40
@@ -259,6 +229,9 @@ def extract_features(question: str, *, known_names: int = 0) -> list[tuple[str, 
     hold common nouns too.
     """
     found = [(cue.name, cue.weight) for cue in CUES if cue.pattern.search(question)]
+    has_words = len(question.split()) >= _FEWEST_WORDS or count_han(question) >= _FEWEST_HAN
+    if has_words and not content_terms(question, tokens=tokens):
+        found.append((NO_SUBJECT, _NO_SUBJECT))
     names = len(names_in(question))
     if has_han(question):
         names = max(names, known_names)
@@ -309,9 +282,8 @@ _CHINESE = {
     "points at all there is": "指向全部资料",
     "points at the documents": "指向这些文件",
     "asks for all of a kind": "要求列出全部",
+    "names no subject": "没有指明对象",
     "stands in one place": "所问集中在一处",
-    "asks for a summary": "要求总结",
-    "asks for a bare summary": "只要求总结",
     "asks to put together": "要求归纳整理",
     "asks what is told": "询问讲了什么",
     "asks for themes or trends": "询问主题或趋势",
@@ -320,27 +292,18 @@ _CHINESE = {
     "asks what recurs": "询问反复出现的内容",
     "asks what goes on and on": "询问一再发生的事",
     "asks what changed": "询问变化",
-    "asks for matters in the plural": "询问多方面的事",
-    "asks how it came about": "询问来由",
-    "asks how many things relate": "询问多个事物的关系",
     "asks how it is seen": "询问看法",
-    "asks for kinds": "询问类别",
-    "asks who or what matters most": "询问最重要的人或事",
     "asks for a whole in Chinese": "询问整体",
     "asks what part many played": "询问作用或影响",
     "asks how": "询问怎样",
     "asks for several": "询问多项内容",
     "asks who, when or where": "询问人物、时间或地点",
     "asks for an amount": "询问数量",
-    "asks which one": "询问哪一个",
     "asks for one attribute": "询问某一属性",
     "asks yes or no": "询问是否",
     "asks for one of a thing": "询问某物的某一点",
     "asks what somebody did": "询问某人做了什么",
-    "looks for a place or a rule": "查找地点或规定",
     "names a part of a paper": "提到文档的某一部分",
-    "compares two": "比较两者",
-    "names one source": "提到某个来源",
     "quotes": "引用了原文",
     "holds a number": "含有数字",
     "asks what one may or how to": "询问可否或如何做",

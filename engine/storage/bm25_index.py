@@ -29,6 +29,7 @@ from .graph_api import (
     chunk_table,
     facts_generation,
     isolation,
+    load_array,
     read_chunks,
     rows_in,
 )
@@ -356,7 +357,7 @@ def _save(segment: _Segment, folder: Path) -> None:
 
 def _load(folder: Path) -> _Segment:
     blocks = {name: PostingBlock.load(folder / name) for name in FIELDS}
-    return _Segment(np.load(folder / "marks.npy"), blocks)
+    return _Segment(load_array(folder / "marks.npy"), blocks)
 
 
 def _entry_of(

@@ -184,7 +184,7 @@ if TYPE_CHECKING:
         unread_chunks,
         write_state,
     )
-    from graph.storage.packed_arrays import load_view, save_view, view_stamp
+    from graph.storage.packed_arrays import load_array, load_view, save_view, view_stamp
     from graph.storage.schema import chunks as chunk_table
     from graph.storage.schema import faults, metadata
     from graph.text.names import bare_heading, capitalised_names
@@ -305,6 +305,7 @@ __all__ = [
     "isolation",
     "judge_pairs",
     "judge_prompt",
+    "load_array",
     "load_prompt",
     "load_view",
     "merge_extractions",
@@ -437,7 +438,7 @@ _HOMES = {
         "put_extractions put_faults put_pending raise_generation read_extractions read_state "
         "reports_stamp rows_in text_sha unread_chunks write_state"
     ),
-    "storage.packed_arrays": "load_view save_view view_stamp",
+    "storage.packed_arrays": "load_array load_view save_view view_stamp",
     "storage.schema": "faults metadata",
     "text.names": "bare_heading capitalised_names",
     "text.sentences": "Segment sentence_spans",

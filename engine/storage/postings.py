@@ -18,6 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from .graph_api import load_array
+
 Rows = NDArray[np.int64]
 Occurrences = NDArray[np.float64]
 """Counts in units of k1 × the length factor: x in idf × x / (1 + x)."""
@@ -100,7 +102,7 @@ class PostingBlock:
         Raises:
             OSError: a file is missing.
         """
-        return cls(*(np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS))
+        return cls(*(load_array(folder / f"{name}.npy") for name in _ARRAYS))
 
 
 @dataclass(frozen=True)

@@ -106,9 +106,9 @@ def _folded(text: str) -> str:
     if text.isascii():
         return text.lower()
     parts = unicodedata.normalize("NFD", text.casefold())
-    return unicodedata.normalize(
-        "NFC", "".join(c for c in parts if unicodedata.category(c) != "Mn")
-    )
+    for accent in {c for c in set(parts) if unicodedata.category(c) == "Mn"}:
+        parts = parts.replace(accent, "")
+    return unicodedata.normalize("NFC", parts)
 
 
 def _pairs(run: str) -> list[str]:

@@ -20,9 +20,9 @@ from ..concurrency import WorkCancelled
 from ..errors import QuestionError, SourceError, UnknownName
 from ..events import AnswerEvent, StepEvent
 from ..graph_explorer import community_lines, community_list_lines, entity_lines, path_lines
-from ..plain_text import nearest_lines
+from ..plain_text import nearest_lines, place_of, source_lines
 from ..storage.graph_api import EntityPath
-from ..types import Answer, Citation, IngestReport, MetaValue, Passage, Turn
+from ..types import Answer, IngestReport, MetaValue, Passage, Turn
 from .schemas import (
     HOME,
     NAMESPACE,
@@ -78,7 +78,7 @@ def search(engine: KnowledgeEngine, wanted: SearchArguments, call: Call) -> Resu
     )
     lines = []
     for number, passage in enumerate(found, 1):
-        lines.append(f"[{number}] {passage.title} ({_place(passage)})")
+        lines.append(f"[{number}] {passage.title} ({place_of(passage)})")
         lines += [passage.text, ""]
     value = FoundPassages(passages=tuple(_passage(one) for one in found))
     return Result.of(lines or ["nothing was found"], value)
@@ -112,9 +112,8 @@ def answer_lines(answer: Answer) -> list[str]:
         lines += ["", *nearest_lines(answer)]
     if answer.citations:
         lines += ["", "Sources:"]
-    for one in answer.citations:
-        lines.append(f"[{one.number}] {one.title} ({_place(one)}): “{' '.join(one.quote.split())}”")
-    return lines
+    sources = zip(source_lines(answer.citations), answer.citations, strict=True)
+    return lines + [f"{line}: “{' '.join(one.quote.split())}”" for line, one in sources]
 
 
 def answer_value(answer: Answer) -> AnswerResult:
@@ -290,11 +289,6 @@ def _passage(passage: Passage) -> PassageResult:
         page=passage.page,
         relevance=round(passage.relevance, 4),
     )
-
-
-def _place(where: Passage | Citation) -> str:
-    page = f", page {where.page}" if where.page is not None else ""
-    return f"{where.document_id}{page}, {where.start}–{where.end}"
 
 
 def add_text(engine: KnowledgeEngine, wanted: AddTextArguments, call: Call) -> Result:

@@ -21,7 +21,14 @@ from ..prompts import is_injection
 from ..retrieval.passages import Sentence, split_passages
 from ..storage.tokenization import TokenWeight, tokens
 from ..types import Passage
-from .across import Alike, bears_out, nearest_sentence
+from .across import (
+    Alike,
+    OtherNames,
+    bears_out,
+    missing_figures,
+    nearest_sentence,
+    parts_of,
+)
 from .computed import computed_figures
 from .entities_and_numbers import (
     Beside,
@@ -151,6 +158,7 @@ class EntailmentScorer:
         alike: the cosine of two texts, asked only where words leave a claim in doubt; None, or a
             function that gives None, compares words alone.
         across: the cosines of a text with others of any language.
+        other_names: what else the library calls a thing, in either script.
     """
 
     def __init__(
@@ -160,9 +168,11 @@ class EntailmentScorer:
         question: str = "",
         alike: Callable[[str, str], float | None] | None = None,
         across: Alike | None = None,
+        other_names: OtherNames | None = None,
     ) -> None:
         self.alike = alike
         self._alike_across = across
+        self._other_names = other_names
         self._weight = weight
         self.question = question
 
@@ -356,23 +366,38 @@ class EntailmentScorer:
     def _across(self, claim: CheckedClaim, sources: Sequence[EvidenceSource]) -> SupportScore:
         """Compare a claim across languages: figures, names and meaning."""
         every = [(n, each) for n, source in enumerate(sources) for each in source.sentences]
-        texts = [each.text for _, each in every]
-        best = every[nearest_sentence(claim.text, texts, self._alike_across)]
-        around = _around([best], sources)
         whole = "\n".join(f"{source.above}\n{source.passage.text}" for source in sources)
-        absent = missing_quantities(claim.figures, extract_quantities(whole))
-        told = extract_quantities(_texts(around)).numbers
+        absent = missing_figures(claim.figures, whole)
+        found = [self._part_across(claim.text, every, sources)]
+        if not found[0][1]:
+            found = [self._part_across(part, every, sources) for part in parts_of(claim.text)]
+        chosen = list(dict.fromkeys(best for best, _ in found))
+        told = extract_quantities(_texts(_around(chosen, sources))).numbers
         computed = computed_figures(absent, said=claim.figures.numbers, told=told, claim=claim.text)
         missing = tuple(sorted(absent - computed))
-        context = "\n".join((sources[best[0]].above, _texts(around)))
-        borne = not absent and bears_out(claim.text, best[1].text, context, self._alike_across)
+        borne = not absent and all(is_borne for _, is_borne in found)
         return SupportScore(
             score=0.0 if missing else 0.8 if borne else 0.5,
-            spans=_spans([best]),
+            spans=_spans(chosen),
             missing=missing,
             computed=tuple(sorted(computed)),
             unjudged=not missing and not borne,
         )
+
+    def _part_across(
+        self,
+        part: str,
+        every: Sequence[tuple[int, Sentence]],
+        sources: Sequence[EvidenceSource],
+    ) -> tuple[tuple[int, Sentence], bool]:
+        """Return the sentence nearest to a part of a claim, and if it plainly says it."""
+        alike, knows = self._alike_across, self._other_names
+        texts = [each.text for _, each in every]
+        headings = [each.heading for _, each in every]
+        best = every[nearest_sentence(part, texts, alike, knows, headings=headings)]
+        context = "\n".join((sources[best[0]].above, _texts(_around([best], sources))))
+        heading = best[1].heading
+        return best, bears_out(part, best[1].text, context, alike, knows, heading=heading)
 
 
 def _placed_at(places: Sequence[int], support: SupportScore) -> SupportScore:

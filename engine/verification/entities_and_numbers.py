@@ -166,6 +166,15 @@ def extract_quantities(text: str) -> Quantities:
     )
 
 
+_PLACES = {"first": 1, "second": 2, **_ORDINALS}
+_PLACE = lazy_regex(rf"\b(?:{'|'.join(_PLACES)})\b", re.IGNORECASE)
+
+
+def places_in_a_row(text: str) -> frozenset[str]:
+    """Return the numbers of English ordinals, such as 2 for "second"."""
+    return frozenset(str(_PLACES[match.group().lower()]) for match in _PLACE.finditer(text))
+
+
 def _month_days(text: str) -> set[tuple[int, str]]:
     """Return the days of months in a text: "17 and 18 May", "May 17–18", 5月17日至18日."""
     found = {(int(match[2]), str(int(match[3]))) for match in _ISO.finditer(text)}
@@ -383,12 +392,14 @@ def missing_names(
     for name in dict.fromkeys(names):
         if _only_opens(name, claim, f"{beside.passages} {beside.question}"):
             continue
-        if not _stands(name, evidence, near, whole, asked):
+        if not _stands(name, evidence, near, whole, asked, passages=beside.passages):
             missing.append(name)
     return tuple(missing)
 
 
-def _stands(name: str, evidence: str, near: _Folded, whole: _Folded, asked: _Folded) -> bool:
+def _stands(
+    name: str, evidence: str, near: _Folded, whole: _Folded, asked: _Folded, *, passages: str
+) -> bool:
     key = normalise_name(name)
     if key in near.text if has_han(key) else near.has_run(key):
         return True
@@ -405,7 +416,25 @@ def _stands(name: str, evidence: str, near: _Folded, whole: _Folded, asked: _Fol
     in_full = whole.has_run(key)
     if in_full and (asked.has_run(key) or any(near.has(word) for word in words)):
         return True
-    return _by_initials(name, evidence, near)
+    return _by_initials(name, evidence, near) or _in_short(name, evidence, passages)
+
+
+_CAPITAL = r"[A-Z][\w’'-]+"
+
+
+def _in_short(name: str, evidence: str, passages: str) -> bool:
+    """Check whether one word of a name stands there, and nowhere as part of another name."""
+    words = name.split()
+    if len(words) < 2:
+        return False
+    for word in {words[0], words[-1]}:
+        if len(word) < _SHORTEST_ROOT or not re.search(rf"\b{re.escape(word)}\b", evidence):
+            continue
+        beside = re.compile(rf"({_CAPITAL}) {re.escape(word)}\b|\b{re.escape(word)} ({_CAPITAL})")
+        others = {m[1] or m[2] for m in beside.finditer(passages)}
+        if not {normalise_name(other) for other in others} - _LESSER - {normalise_name(name)}:
+            return True
+    return False
 
 
 def _han_in_part(key: str, text: str) -> bool:

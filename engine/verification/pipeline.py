@@ -24,7 +24,7 @@ from ..retrieval.passages import Embed
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight
 from ..types import Citation, Claim, Passage, Usage
-from .across import alike_by
+from .across import OtherNames, alike_by
 from .claims import (
     UNSUPPORTED,
     ClaimSegment,
@@ -287,6 +287,7 @@ class CitationVerifier:
         embed: texts to unit vectors; asked only where words leave a claim in doubt. None is none.
         embed_across: the same by a model of several languages; without it no claim across languages
             is supported.
+        other_names: what else the library calls a thing; for claims across languages.
         client: the judging model; None goes by rules alone.
     """
 
@@ -297,12 +298,14 @@ class CitationVerifier:
         idf: Callable[[DocumentFilter | None], TokenWeight],
         embed: Embed | None = None,
         embed_across: Embed | None = None,
+        other_names: OtherNames | None = None,
         client: LLMClient | None = None,
     ) -> None:
         self._settings = settings
         self._idf = idf
         self._embed = embed
         self._embed_across = embed_across
+        self._other_names = other_names
         self._client = client
 
     def checked(
@@ -369,7 +372,11 @@ class CitationVerifier:
     ) -> VerificationResult:
         across = alike_by(self._embed_across) if self._embed_across is not None else None
         reader = EntailmentScorer(
-            weight=weight, question=question, alike=self._alike, across=across
+            weight=weight,
+            question=question,
+            alike=self._alike,
+            across=across,
+            other_names=self._other_names,
         )
         findings = VerificationResult(
             reading=read_claims(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import ColumnElement, Connection, Row, select
 
 from ..communities.descriptions import join_descriptions
 from ..errors import NameUnknown
@@ -31,7 +31,6 @@ from .results import (
     Neighbour,
     Neighbourhood,
     RelationView,
-    SourceQuote,
 )
 from .visible_graph import (
     PageOf,
@@ -191,17 +190,56 @@ class Explorer:
         return [self.entity_at(node) for node in best[:limit]]
 
     def shared_chunks(self, one: str, other: str) -> list[tuple[Chunk, bool, bool]]:
-        """Return the chunks that name both entities, by place; a title names what it is about.
+        """Return the chunks that name both, by place; a title names what it is about.
 
-        With each, whether the title of its document is a name of the first and of the second.
+        Each is an entity, or words that no entity is called by. With each chunk, whether the title
+        of its document is a name of the first and of the second.
         """
-        ends = [self._seen.entities[self.number(name)].keys for name in (one, other)]
-        linked = [self._chunks_naming(keys, links.c.key) for keys in ends]
-        titled = [self._chunks_naming(keys, chunks.c.title_key) for keys in ends]
-        both = (linked[0] | titled[0]) & (linked[1] | titled[1]) & (linked[0] | linked[1])
+        (first, first_titled), (second, second_titled) = map(self._naming, (one, other))
+        both = (first | first_titled) & (second | second_titled) & (first | second)
         held = read_chunks(self._connection, sorted(both)[:MAX_SHARED_CHUNKS])
         ordered = sorted(held.values(), key=lambda each: (each.document_id, each.start, each.id))
-        return [(each, each.id in titled[0], each.id in titled[1]) for each in ordered]
+        return [(each, each.id in first_titled, each.id in second_titled) for each in ordered]
+
+    def is_said(self, words: str) -> bool:
+        """Check whether a visible chunk holds these words."""
+        return any(self._saying(words))
+
+    def _naming(self, name: str) -> tuple[set[str], set[str]]:
+        """Return the ids of the visible chunks that name something, and of those titled so."""
+        try:
+            keys = self._seen.entities[self.number(name)].keys
+        except NameUnknown:
+            return self._saying(name)
+        columns = (links.c.key, chunks.c.title_key)
+        linked, titled = (self._chunks_naming(keys, column) for column in columns)
+        named = self._containing(chunks.c.title, self._seen.entities[self.number(name)].name)
+        return linked | {row.id for row in named}, titled
+
+    def named_beside(self, name: str, *, limit: int) -> list[EntityView]:
+        """Return entities of the chunks that name something, those named most seldom first."""
+        ids = sorted(set[str]().union(*self._naming(name)))[:limit]
+        keys = {key for key, _ in rows_in(
+            self._connection, select(links.c.key, links.c.chunk_id), links.c.chunk_id, ids
+        )}  # fmt: skip
+        seen = self._seen
+        numbers = {seen.node_of[key] for key in keys if key in seen.node_of}
+        ranked = sorted(
+            numbers, key=lambda one: (seen.entities[one].mention_count, seen.entities[one].id)
+        )
+        return [self.entity_at(number) for number in ranked[:limit]]
+
+    def _saying(self, words: str) -> tuple[set[str], set[str]]:
+        """Return the ids of the visible chunks that hold these words, and of those titled so."""
+        rows, key = self._containing(chunks.c.text, words), name_key(words)
+        return {row.id for row in rows}, {row.id for row in rows if row.title_key == key}
+
+    def _containing(self, column: ColumnElement[str], words: str) -> Sequence[Row[tuple[str, ...]]]:
+        """Return the visible chunks of which a column holds these words."""
+        query = select(chunks.c.id, chunks.c.document_id, chunks.c.title_key)
+        rows = self._connection.execute(query.where(column.icontains(words, autoescape=True)))
+        seen = self._seen.documents
+        return [row for row in rows if seen is None or row.document_id in seen]
 
     def _chunks_naming(self, keys: Sequence[str], column: ColumnElement[str]) -> set[str]:
         """Return the ids of the visible chunks that have one of these keys in a column."""
@@ -226,16 +264,6 @@ class Explorer:
         rows = rows_in(self._connection, query, links.c.key, self._seen.entities[number].keys)
         seen = self._seen.documents
         return {key: title for key, title in rows if seen is None or key in seen}
-
-    def sentences_in(self, name: str, document_id: str, *, limit: int) -> list[SourceQuote]:
-        """Return up to `limit` sentences of a document that name an entity, in their order."""
-        seen = self._seen.documents
-        if seen is not None and document_id not in seen:
-            return []
-        keys = self._seen.entities[self.number(name)].keys
-        places = mention_sentences(self._connection, keys, documents={document_id}, limit=limit)
-        told = source_quotes(self._connection, places, page_of=self._page_of)
-        return [told[place] for place in places if place in told]
 
     def keys_of(self, name: str) -> tuple[str, ...]:
         """Return the name keys of an entity."""

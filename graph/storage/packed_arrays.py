@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -164,6 +165,7 @@ _LISTS: Mapping[str, Callable[[Iterable[str]], Collection[str]]] = {
     "frozensets": frozenset,
 }
 _BUILT_BY = (walk, snapshot)
+_LOADING = threading.Lock()
 
 
 def view_stamp(connection: Connection) -> str:
@@ -303,8 +305,21 @@ def _write_strings(place: Path, table: StringTable) -> None:
 
 def _read(place: Path, name: str) -> npt.NDArray[Any]:
     file = place.with_name(f"{place.name}.{name}.npy")
-    # A plain array over the map: slicing a `memmap` itself takes many times as long.
-    return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
+    return load_array(file)
+
+
+def load_array(file: Path) -> npt.NDArray[Any]:
+    """Map an array file into memory; one thread at a time.
+
+    NumPy parses the header as Python, and CPython before 3.12 may raise `SystemError` where two
+    threads parse at once.
+
+    Raises:
+        OSError: the file is missing.
+    """
+    with _LOADING:
+        # A plain array over the map: slicing a `memmap` itself takes many times as long.
+        return np.asarray(np.load(file, mmap_mode="r", allow_pickle=False))
 
 
 def _read_strings(place: Path) -> StringTable:

@@ -188,7 +188,8 @@ def _character_class(accepts: str) -> str:
             ranges[-1][1] = point
         else:
             ranges.append([point, point])
-    return "".join(f"\\u{first:04x}-\\u{last:04x}" for first, last in ranges)
+    # The characters themselves: escapes would take most of the time that compiling takes.
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in ranges)
 
 
 _UPPER = _character_class("isupper")

@@ -15,7 +15,8 @@ import random
 import re
 import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from engine.config import Settings
@@ -27,6 +28,7 @@ from engine.shipped import shipped
 from engine.types import Turn
 
 SEED, USERS, TURNS = 5, 20, 500
+THREADS, PROBES_EACH = 4, 250
 FAST = Settings.model_validate({"embedding": {"kind": "tfidf", "multilingual": False}})
 THINGS = ["dog", "boat", "bank", "doctor", "keyword", "school", "garden", "street", "ring", "song"]
 TALK = (
@@ -35,7 +37,23 @@ TALK = (
     ("Who wrote the words of the Ballad of Jory Pell?", "What else did she do?"),
     ("How many islanders voted against the dam in October 2022?", "And how many voted for it?"),
     ("What is the Grey Protocol?", "When did it come to an end?"),
+    ("What is LANTERN?", "How long is it?"),
+    ("Who is Odile Bastienne?", "Which ship does she command?"),
+    ("What is the Ropewalk?", "When was it built?"),
+    ("Who founded the Foghorn Festival?", "When was it first held?"),
+    ("Who is Shen Wangshu?", "Where did she study?"),
+    ("What is the Open Tide Charter?", "Who signed it?"),
+    ("What happened in the Candlemas Storm?", "What did it destroy?"),
+    ("What is the Hallam-Reyes Institute?", "Who founded it?"),
+    ("What was the glider Pilgrim?", "When was it lost?"),
+    ("Who was Aurelio Bastienne?", "Where was he born?"),
+    ("What is the Emberweed Accord?", "What does it settle?"),
+    ("Who is Lionel Garrod-Pyke?", "What did he do with the repair fund?"),
+    ("烬藻素是什么？", "它是谁发现的？"),
+    ("沈望舒是谁？", "她在哪里工作？"),
+    ("Who is Rosalind Achterberg?", "When did she become director?"),
 )
+TALKS = 10
 
 
 def secret(user: int, thing: int) -> str:
@@ -45,8 +63,10 @@ def secret(user: int, thing: int) -> str:
 
 
 def isolation(engine: KnowledgeEngine, probes: int) -> int:
-    """Return the number of probes whose replies held a word of another user."""
-    random_ = random.Random(SEED)  # noqa: S311
+    """Return the number of probes whose replies held a word of another user.
+
+    Threads probe at the same time; more users than libraries are held open take turns.
+    """
     for user in range(USERS):
         said = [
             ("user", f"My {thing} is called {secret(user, n)}.") for n, thing in enumerate(THINGS)
@@ -56,28 +76,37 @@ def isolation(engine: KnowledgeEngine, probes: int) -> int:
         engine.memory.remember(f"u{user}", said[5:], session="open")
     owned = {secret(user, n): user for user in range(USERS) for n in range(len(THINGS))}
     word = re.compile("|".join(owned))
-    foreign = 0
-    for number in range(probes):
-        user, other = random_.sample(range(USERS), 2)
-        thing = random_.randrange(len(THINGS))
-        name = f"u{user}"
-        match number % 10:
-            case 0:
-                asked = f"What is my {THINGS[thing]} called? {secret(other, thing)}?"
-                answer = engine.ask(asked, memory=Memory(name, f"p{number}"))
-                reply = str((answer.text, answer.memory, answer.citations))
-                engine.memory.forget(name, session=f"p{number}")
-            case 1:
-                reply = str(engine.memory.show(name))
-            case 2:
-                reply = str(engine.memory.facts(name))
-            case _:
-                asked = f"{THINGS[thing]} called {secret(other, thing)} of u{other}"
-                reply = str(engine.memory.search(name, asked))
-        said = {owned[each] for each in word.findall(reply)} - {user}
-        # The word of the probe itself may come back as the question that was asked.
-        foreign += bool(said)
-    return foreign
+    typed: defaultdict[int, set[str]] = defaultdict(set)
+
+    def foreign(number: int) -> bool:
+        random_ = random.Random(f"{SEED} {number}")  # noqa: S311
+        # A thread stays with a few users for a while: opening a library costs fifty probes.
+        user = (number // PROBES_EACH * 5 + random_.randrange(5)) % USERS
+        other = random_.choice([each for each in range(USERS) if each != user])
+        asked = secret(other, random_.randrange(len(THINGS)))
+        if number % 100 == 0:
+            typed[user].add(asked)  # a question to `ask` is the user's own until it is forgotten
+        reply = probe(engine, number, user, asked)
+        return any(owned[each] != user for each in {*word.findall(reply)} - typed[user])
+
+    with ThreadPoolExecutor(THREADS) as threads:
+        return sum(threads.map(foreign, range(probes)))
+
+
+def probe(engine: KnowledgeEngine, number: int, user: int, foreign: str) -> str:
+    """Return everything that one way of looking into a user's memory replies."""
+    name, asked = f"u{user}", f"{THINGS[number % len(THINGS)]} called {foreign}"
+    match number % 100:
+        case 0:
+            answer = engine.ask(f"What is my {asked}?", memory=Memory(name, f"p{number}"))
+            engine.memory.forget(name, session=f"p{number}")
+            return str((answer.text, answer.memory, answer.citations))
+        case 1:
+            return str(engine.memory.show(name, "closed"))
+        case 2:
+            return str(engine.memory.facts(name))
+        case _:
+            return str(engine.memory.search(name, asked))
 
 
 def hygiene(engine: KnowledgeEngine) -> dict[str, float]:
@@ -133,21 +162,22 @@ def compaction(engine: KnowledgeEngine) -> dict[str, float]:
     count = load_tokeniser().count
     engine.add([shipped("data/corpus")])
     whole, shown, alike = 0, 0, 0
-    before: list[Turn] = []
-    memory = Memory("co", "talk")
-    for question, follow_up in TALK:
-        for asked in (question, follow_up):
+    for number in range(TALKS):
+        before: list[Turn] = []
+        memory = Memory("co", f"talk{number}")
+        pairs = random.Random(f"{SEED} {number}").sample(TALK, 5)  # noqa: S311
+        for asked, is_follow_up in ((pair[n], n == 1) for pair in pairs for n in (0, 1)):
             turns = engine.memory.recollect(memory, asked).turns
             whole += count("\n".join(f"{each.question}\n{each.answer}" for each in before[-10:]))
             shown += count("\n".join(f"{each.question}\n{each.answer}" for each in turns))
-            if asked == follow_up:
+            if is_follow_up:
                 texts = {
                     engine.ask(asked, history=history).text for history in (turns, before[-10:])
                 }
                 alike += len(texts) == 1
             answer = engine.ask(asked, memory=memory)
             before.append(Turn(asked, answer.text))
-    return {"whole": whole, "shown": shown, "saved": 1 - shown / whole, "alike of 5": alike}
+    return {"whole": whole, "shown": shown, "saved": 1 - shown / whole, "alike of 50": alike}
 
 
 def main(probes: int) -> None:

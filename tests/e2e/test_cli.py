@@ -81,10 +81,9 @@ def test_every_command_explains_itself_and_every_option(
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_docs_show_every_command(name: str) -> None:
-    shown = "make demo" if name == "demo" else name
     pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs" / "content").rglob("*.md")]
     texts = [page.read_text(encoding="utf8") for page in pages]
-    assert any(re.search(rf"(loregraph |`){re.escape(shown)}\b", text) for text in texts)
+    assert any(re.search(rf"(loregraph |`){re.escape(name)}\b", text) for text in texts)
 
 
 def test_the_version_is_that_of_the_package(loregraph, tmp_path: Path) -> None:
@@ -101,7 +100,7 @@ def test_the_version_is_that_of_the_package(loregraph, tmp_path: Path) -> None:
         pytest.param(["ask", "x", "--nosuch"], "No such option: --nosuch", id="a wrong option"),
         pytest.param(
             ["ask", "x", "--mode", "sideways"],
-            "'--mode': 'sideways' is not one of 'auto', 'local', 'global', 'both', 'agent'",
+            "'sideways' is not one of 'auto', 'local', 'global', 'both', 'agent'",
             id="a wrong mode",
         ),
         pytest.param(["search", "x", "--top", "0"], "--top", id="a number out of range"),
@@ -400,17 +399,21 @@ def test_python_m_engine_serve_is_the_same_program_as_the_console_script(tmp_pat
     assert done.stdout.startswith(b"Usage: loregraph ")
 
 
-def test_the_sample_corpus_is_copied_where_it_is_asked_for_and_not_there(
+def test_the_demo_leads_on_to_the_tutorial_and_the_sample_corpus_is_copied_once(
     loregraph, tmp_path: Path
 ) -> None:
-    first = loregraph(tmp_path, "add", "data/corpus")
-    assert first.returncode == 0, first.stderr
-    assert first.stdout.startswith("36 added")
-    assert "data/corpus is the sample corpus, copied here" in first.stderr
+    demo = loregraph(tmp_path, "demo")
+    assert demo.returncode == 0, demo.stderr
+    assert demo.stdout.startswith("36 added")
+    assert (tmp_path / "graph.html").exists()
+    (asked,) = re.findall(r'loregraph ask "(.+)" (--library \S+)', demo.stdout)
+    question, *there = asked[0], *asked[1].split()
+    assert "Foghorn Festival (data/corpus/" in loregraph(tmp_path, "ask", question, *there).stdout
+    assert loregraph(tmp_path, "add", "data/corpus", *there).stdout.startswith("36 unchanged")
     shutil.rmtree(tmp_path / "data" / "corpus" / "zh")
-    again = loregraph(tmp_path, "add", "data/corpus")
+    again = loregraph(tmp_path, "add", "data/corpus", *there)
     assert "copied" not in again.stderr
     assert not (tmp_path / "data" / "corpus" / "zh").exists()
-    other = loregraph(tmp_path, "add", "data/other")
+    other = loregraph(tmp_path, "add", "data/other", *there)
     assert "data/other: does not exist" in other.stderr + other.stdout
     assert not (tmp_path / "data" / "other").exists()

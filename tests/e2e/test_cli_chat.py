@@ -105,9 +105,13 @@ def test_a_file_that_is_no_conversation_is_refused_in_one_line_and_kept(
 
 
 def test_a_wrong_command_or_question_does_not_end_the_conversation(talked: Path) -> None:
-    done = chat(talked, "/sing\n???\n/save /nowhere/at/all.json\nWho lit the lamp at Gull Quay?\n")
+    done = chat(
+        talked, "/sources\n/sing\n???\n/save /nowhere/at/all.json\nWho lit the lamp at Gull Quay?\n"
+    )
     assert done.returncode == 0
+    assert done.stdout.startswith("no answer yet\n")
     assert "/sources" in done.stdout, "the help"
+    assert "'/sing' is no command" in done.stderr
     assert "question is empty" in done.stderr
     assert "/nowhere/at/all.json" in done.stderr
     assert "Ada Brine" in done.stdout

@@ -37,7 +37,7 @@ def test_a_profile_without_a_model_says_what_adding_costs(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert "1 document, 1 chunk to read" in done.stdout
     assert "it costs nothing" in done.stdout
-    assert done.stdout.endswith("Next: loregraph add note.md --profile loregraph.yaml\n")
+    assert done.stdout.endswith('Next: loregraph add note.md\nThen: loregraph ask "…"\n')
     assert Settings.load(tmp_path / "loregraph.yaml").llm.kind == "none"
     assert not (tmp_path / "library").exists()
 
@@ -61,6 +61,7 @@ def test_a_server_of_this_machine_is_found_tried_and_written_down(tmp_path: Path
     assert found[-1].base_url == server.base_url.replace("localhost", "127.0.0.1")
     assert done.returncode == 0, done.stderr
     assert f"{models[0]} answers" in done.stdout
+    assert done.stdout.endswith('Then: loregraph ask "…" --profile loregraph.yaml\n')
     settings = Settings.load(tmp_path / "loregraph.yaml")
     assert (settings.llm.base_url, settings.llm.model) == (server.base_url, models[0])
 

@@ -36,6 +36,8 @@ WITH_BUNDLED_MODELS = ("README.md", "docs/content/tutorial.md")
 """Pages that show outputs of the default profile; others run without models, which is quicker."""
 NOT_RUN = {
     ("README.md", "installs packages"),
+    ("docs/content/tutorial.md", "installs packages"),
+    ("docs/content/tutorial.md", "needs a folder of yours"),
     ("docs/content/guides/agents.md", "speaks the Model Context Protocol with its client"),
     ("docs/content/guides/deployment.md", "listens on every interface"),
     ("docs/content/guides/deployment.md", "needs a container engine"),

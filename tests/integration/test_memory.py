@@ -99,6 +99,14 @@ def test_chinese_is_remembered_and_recalled(engine: KnowledgeEngine) -> None:
     assert answer.text == "您在2024-05-01说过：“我最喜欢的水果是芒果。” [1]"
 
 
+def test_no_other_things_name_is_the_answer(engine: KnowledgeEngine) -> None:
+    say(engine, "ann", "My dog is called Biscuit.", "我家的狗叫豆包。")
+    assert "Biscuit" in engine.ask("What is my dog called?", memory=Memory("ann")).text
+    for question in ("What is my cat called?", "What is the name of my cat?", "我的猫叫什么？"):
+        answer = engine.ask(question, memory=Memory("ann", "later"))
+        assert origins(answer) != {"memory"}, answer.text
+
+
 def test_no_user_reads_another_and_no_question_reads_memory(
     engine: KnowledgeEngine, tmp_path: Path
 ) -> None:

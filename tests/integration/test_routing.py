@@ -83,7 +83,7 @@ def test_a_question_in_doubt_goes_both_ways_and_says_so(engine) -> None:
 
 
 def test_what_deciding_retrieved_is_not_searched_again(open_engine, tmp_path: Path) -> None:
-    question = "What challenges did the lamp at Gull Quay face?"
+    question = "How has the lamp changed?"
     with open_engine(tmp_path / "library") as engine:
         add_notes(engine)
         route, found = engine._router.selector.route_with_passages(question)

@@ -121,11 +121,11 @@ def test_other_names_of_an_argument_are_accepted(
 def test_each_tool_does_what_it_says(engine: KnowledgeEngine) -> None:
     tools = named(engine.tools())
     found = tools["search"].call(question="Who lit the lamp?", top_k=1)
-    assert found.content.startswith("[1] The lamp (north::lamp, 0–")
+    assert found.content.startswith("[1] The lamp (north::lamp:0-")
     assert LAMP in found.content
     assert found.raw_output["passages"][0]["text"] == LAMP
     answer = tools["ask"].call(question="Who lit the lamp at Gull Quay?")
-    assert "Sources:\n[1] The lamp (north::lamp, 0–" in answer.content
+    assert "Sources:\n[1] The lamp (north::lamp:0-" in answer.content
     quote = answer.raw_output["citations"][0]
     assert LAMP[quote["start"] : quote["end"]] == quote["quote"]
     listed = tools["list_documents"].call(limit=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from graph.text.cjk import HAN, simplified
+from graph.text.cjk import HAN, has_han, simplified
 
 from ...storage.graph_api import APPOINTED, KIN
 
@@ -38,6 +38,8 @@ class FactQuestion:
 
 def fact_question(question: str) -> FactQuestion | None:
     """Read a Chinese question for a fact of a named person, if it asks for one."""
+    if not has_han(question):
+        return None
     text = simplified(question).strip()
     found = [asked for relation in KIN if (asked := _kin_question(text, relation))]
     # 岳母 is no 母 of "狗儿的岳"

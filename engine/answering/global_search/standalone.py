@@ -65,18 +65,36 @@ _RULES = lazy_regex(r"-{4,}|={4,}|\|.*\|")
 _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"), ("（", "）"), ("《", "》"), ("「", "」"))
 
 
-def standalone_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of sentences of a chunk that can be read alone, without a speaker's name."""
+_INTRODUCES = lazy_regex(
+    r"(?:This|The present) (?:[\w-]+ )?(?:book|document|guide|handbook|manual|faq|report|paper|page"
+    r"|site|collection|work|volume) (?:is|was|has been|gives?|describes?|explains?|answers?|covers?"
+    r"|contains?|presents?|tells?|introduces?|teaches|provides?|reports?|discusses|lists?|aims?"
+    r"|shows?|deals)\b|本(?:书|文档?|手册|指南|报告|文件|资料)(?!身|地)",
+    re.IGNORECASE,
+)
+
+
+def introduces(sentence: str) -> bool:
+    """Check for a sentence about the document that it stands in: "This handbook …"."""
+    return _INTRODUCES.match(strip_markdown(sentence)) is not None
+
+
+def standalone_spans(text: str, *, introductions: bool = False) -> Iterator[tuple[int, int]]:
+    """Yield the spans of sentences of a chunk that can be read alone, without a speaker's name.
+
+    With `introductions`, also of those about the document itself, to be read under its title.
+    """
     for start, end in sentence_spans(text):
         speaker = _SPEAKER.match(text, start, end)
         begin = speaker.end() if speaker else start
-        if stands_alone(text[begin:end]):
+        if stands_alone(text[begin:end], introductions=introductions):
             yield begin, end
 
 
-def stands_alone(sentence: str) -> bool:
+def stands_alone(sentence: str, *, introductions: bool = False) -> bool:
     """Check that a sentence is complete and leans on nothing said before it."""
     text = strip_markdown(sentence)
+    introduced = introductions and introduces(text)
     if not MIN_WORDS <= word_count(text) <= MAX_WORDS or not _ENDS.search(text):
         return False
     if (
@@ -87,6 +105,8 @@ def stands_alone(sentence: str) -> bool:
         or "*" in text
     ):
         return False
+    if introduced:
+        return True
     if is_chinese(text):
         return not _HAN_LEANS.match(text)
     if not _VERB.search(text) or _CAPITALS.search(text):

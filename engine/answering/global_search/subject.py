@@ -28,6 +28,8 @@ _LEAST_RELEVANCE, _UNWORDED = 0.5, 0.3
 """Least relevance of a passage that has no word of the question, and what its sentences count."""
 _NEAREST = 12
 """Number of the nearest passages that tell of it where no word can: in another script."""
+_STEM = 4
+"""Least length of a word that longer ones are akin to."""
 _OF_DOCUMENT = 3
 """Maximum sections of one document, where several documents tell of the subject."""
 
@@ -48,6 +50,15 @@ class Subject:
         """Return the share of the words, by weight, that is among these."""
         total = sum(self.words.values()) or 1.0
         return sum(value for word, value in self.words.items() if word in held) / total
+
+    def akin(self, held: Set[str]) -> frozenset[str]:
+        """Return the subject's words that one of these begins with: "print" for "printer"."""
+        return frozenset(
+            word
+            for word in self.words
+            if word in held
+            or (len(word) >= _STEM and any(other.startswith(word) for other in held))
+        )
 
     def is_foreign(self, chunk: Chunk) -> bool:
         """Check whether words of the question cannot stand in a passage."""
@@ -100,7 +111,7 @@ def _units(subject: Subject, about: Sequence[Passage], chunks: Mapping[str, Chun
         chunk = chunks[passage.chunk_id]
         is_titled = several and subject.share(_tokens_of(chunk.title)) >= _TITLED
         key = (chunk.document_id, () if is_titled else chunk.headings)
-        heads = subject.share(_tokens_of(chunk.title, *chunk.headings))
+        heads = subject.share(subject.akin(_tokens_of(chunk.title, *chunk.headings)))
         held[key].append(chunk)
         worth[key] = max(worth.get(key, 0.0), round(passage.score / top + heads, 6))
     taken: Counter[str] = Counter()

@@ -1,9 +1,10 @@
-"""Topics of a collection: its documents, or the sections of a few, grouped around central ones.
+"""Parts of a collection: those its own titles and folders give, else topics of alike documents.
 
-Units (documents, or sections where there are few documents) are compared by their words and by the
-entities of the graph, which join languages. Central units are chosen one by one so that all units
-are as near as possible to one of them (facility location, Nemhauser et al. 1978: within 1 - 1/e of
-the best); every unit belongs to the nearest. Pure, deterministic and bounded by `MAX_CHUNKS`.
+Documents of one folder whose titles are numbered ("Chapter 6. …", "6.3. …") are the chapters of a
+book. Others are compared by their words and by the entities of the graph, which join languages;
+central ones are chosen one by one so that all are as near as possible to one of them (facility
+location, Nemhauser et al. 1978: within 1 - 1/e of the best); each belongs to the nearest. Pure,
+deterministic and bounded by `MAX_CHUNKS`.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +28,9 @@ from .standalone import is_unpaired
 
 MAX_DOCUMENTS, MAX_CHUNKS = 600, 1200
 """Maximum number of documents and of chunks that are read; larger libraries are sampled evenly."""
-FEW_DOCUMENTS = 5
-"""Fewer documents than these are divided into sections."""
 MIN_SECTIONS, MAX_DEPTH = 4, 3
 _PARTS = 8
-"""Number of parts of documents without headings."""
+"""Number of parts of a document without headings."""
 _HEAD_COUNTS = 3
 """A word of a title or heading counts as much as in so many places of the text."""
 _MAX_TERMS = 4000
@@ -43,9 +43,17 @@ _MOST = 0.6
 """A heading that stands over this share of a section is named with the section's own."""
 _CODE = re.compile(r"[\w.-]*[\d_.][\w.-]*|.{0,3}")
 """Titles that say nothing: "ES2006b", "notes_final.txt"."""
+_NUMBERED = re.compile(
+    r"(?P<word>chapter|part|appendix|第|附录)?\s*(?P<number>\d{1,3}|[A-Z](?=\.)|[一二三四五六七八九十百]+)"
+    r"(?P<deeper>(?:\.\d{1,3})*)(?:\.| ?[章部编回卷]|:|\s)",
+    re.IGNORECASE,
+)
+MIN_CHAPTERS, _IN_BOOK = 3, 0.5
+"""Least chapters of a book, and least share of a folder's documents that are numbered."""
+_FRONT = re.compile(r"(?:^|[/._-])(?:index|readme|toc|title|cover|main)(?=[._-]|$)", re.IGNORECASE)
 
-Texts = Iterable[tuple[str, float]]
 Rows = NDArray[np.float64]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -77,15 +85,10 @@ class Unit:
 
 @dataclass(frozen=True)
 class Topic:
-    """Units around the central one, the nearest first.
-
-    `weights` of terms say how much of the topic's words they are, `marks` how much more of its
-    units have them than of the others.
-    """
+    """Units that belong together, the central one first; `weights` are those of their terms."""
 
     units: tuple[Unit, ...]
     weights: Mapping[str, float]
-    marks: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def chunks(self) -> list[Chunk]:
@@ -93,14 +96,24 @@ class Topic:
         return [chunk for unit in self.units for chunk in unit.chunks]
 
 
+@dataclass(frozen=True)
+class Book:
+    """Documents of one folder with numbered titles: front matter, and chapters in their order."""
+
+    title: str
+    front: tuple[Unit, ...]
+    chapters: tuple[Unit, ...]
+    documents: int
+
+
 def sample_chunks(by_document: Mapping[str, Sequence[str]]) -> list[str]:
     """Return at most `MAX_CHUNKS` chunk ids, spread over the documents and over each of them."""
-    documents = _spread(sorted(by_document), MAX_DOCUMENTS)
+    documents = spread_evenly(sorted(by_document), MAX_DOCUMENTS)
     most = MAX_CHUNKS // max(1, len(documents))
-    return [key for name in documents for key in _spread(by_document[name], most)]
+    return [key for name in documents for key in spread_evenly(by_document[name], most)]
 
 
-def _spread(items: Sequence[str], most: int) -> list[str]:
+def spread_evenly(items: Sequence[Item], most: int) -> list[Item]:
     """Return at most so many items at equal distances, the first among them."""
     if len(items) <= most:
         return list(items)
@@ -108,16 +121,17 @@ def _spread(items: Sequence[str], most: int) -> list[str]:
 
 
 def units_of(chunks: Sequence[Chunk]) -> list[Unit]:
-    """Return documents as units, or sections where there are few documents; by place."""
+    """Return documents as units, or the sections of a single document; by place."""
     ordered = sorted(chunks, key=lambda one: (one.document_id, one.position, one.start, one.id))
-    documents = len({chunk.document_id for chunk in ordered})
-    if documents >= FEW_DOCUMENTS:
+    if len({chunk.document_id for chunk in ordered}) > 1:
         return sections(ordered, depth=0)
     for depth in range(1, MAX_DEPTH + 1):
         found = sections(ordered, depth=depth)
-        if len(found) >= MIN_SECTIONS * documents:
+        if len(found) >= MIN_SECTIONS:
             return found
-    return _runs(ordered, max(1, math.ceil(len(ordered) / _PARTS)))
+    size = max(1, math.ceil(len(ordered) / _PARTS))
+    parts = [ordered[at : at + size] for at in range(0, len(ordered), size)]
+    return [Unit(some[0].document_id, some[0].headings[-1:], tuple(some)) for some in parts]
 
 
 def sections(chunks: Sequence[Chunk], *, depth: int) -> list[Unit]:
@@ -128,9 +142,72 @@ def sections(chunks: Sequence[Chunk], *, depth: int) -> list[Unit]:
     return [Unit(name, headings, tuple(some)) for (name, headings), some in held.items()]
 
 
-def _runs(chunks: Sequence[Chunk], size: int) -> list[Unit]:
-    parts = [chunks[at : at + size] for at in range(0, len(chunks), size)]
-    return [Unit(some[0].document_id, some[0].headings[-1:], tuple(some)) for some in parts]
+def books_of(units: Sequence[Unit]) -> tuple[list[Book], list[Unit]]:
+    """Return the books that folders of documents with numbered titles are, and all other units."""
+    folders: defaultdict[str, list[Unit]] = defaultdict(list)
+    for unit in units:
+        folders[unit.document_id.rpartition("/")[0]].append(unit)
+    books: list[Book] = []
+    others: list[Unit] = []
+    for folder in sorted(folders):
+        book = _book(folder, folders[folder])
+        if book is None:
+            others += folders[folder]
+        else:
+            books.append(book)
+    return sorted(books, key=lambda book: (-book.documents, book.title)), others
+
+
+def _book(folder: str, units: Sequence[Unit]) -> Book | None:
+    """Return a folder's documents as a book; None where their titles are not its chapters'."""
+    found = [(unit, _NUMBERED.match(unit.chunks[0].title)) for unit in units]
+    worded = any(match and match["word"] for _, match in found)
+    held: defaultdict[tuple[bool, int, str], list[tuple[bool, Unit]]] = defaultdict(list)
+    front = []
+    for unit, match in found:
+        if match is None or (worded and not match["word"] and not match["deeper"]):
+            front.append(unit)
+            continue
+        number = match["number"]
+        key = (not number.isdigit(), int(number) if number.isdigit() else 0, number)
+        held[key].append((bool(match["deeper"]), unit))
+    numbered = sum(map(len, held.values()))
+    if len(held) < MIN_CHAPTERS or numbered < _IN_BOOK * len(units):
+        return None
+    chapters = []
+    for key in sorted(held):
+        (_, first), *rest = sorted(held[key], key=lambda one: (one[0], one[1].document_id))
+        chunks = tuple(
+            chunk for unit in (first, *(one for _, one in rest)) for chunk in unit.chunks
+        )
+        chapters.append(Unit(first.document_id, first.headings, chunks))
+    front.sort(key=lambda unit: (not _FRONT.search(unit.document_id), unit.document_id))
+    named = bool(front) and _FRONT.search(front[0].document_id) and front[0].title
+    title = front[0].title if named else folder.rpartition("/")[2]
+    return Book(title, tuple(front), tuple(chapters), len(units))
+
+
+def weights_of(
+    units: Sequence[Unit], entities_of: Callable[[str], Iterable[str]]
+) -> tuple[Rows, list[str]]:
+    """Return unit vectors of tf-idf, a row a unit, and the terms of the columns."""
+    counts = [_terms(unit, entities_of) for unit in units]
+    held = Counter(term for one in counts for term in one)
+    most = max(_COMMON * len(counts), 3)
+    known = [
+        term for term, found in held.items() if found <= most and (found > 1 or len(counts) < 9)
+    ]
+    terms = sorted(known, key=lambda term: (-held[term], term))[:_MAX_TERMS]
+    column = {term: at for at, term in enumerate(terms)}
+    rows = np.zeros((len(counts), len(terms)), dtype=np.float64)
+    for number, one in enumerate(counts):
+        for term, count in one.items():
+            at = column.get(term)
+            if at is not None:
+                idf = math.log(1 + len(counts) / held[term])
+                rows[number, at] = (1 + math.log(count)) * idf
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1), terms
 
 
 def group_units(
@@ -140,7 +217,7 @@ def group_units(
     most: int,
     chinese: bool,
 ) -> list[Topic]:
-    """Return at most `most` topics, the largest first; sections of one document by place.
+    """Return at most `most` topics, the largest first; a topic a unit where there are no more.
 
     Args:
         units: what is grouped.
@@ -148,16 +225,19 @@ def group_units(
         most: maximum number of topics.
         chinese: whether central units in Chinese are preferred, or those that are not.
     """
-    counts = [_terms(unit, entities_of) for unit in units]
-    rows, terms = _vectors(counts)
-    near = rows @ rows.T
-    np.fill_diagonal(near, 1.0)
-    sizes = np.array([math.sqrt(len(unit.chunks)) for unit in units])
-    fits = [1.0 if unit.is_chinese == chinese else _OTHER_SCRIPT for unit in units]
-    centres = _central(near, sizes, np.array(fits), most=most)
-    owner = np.argmax(near[centres], axis=0)
-    owner[centres] = np.arange(len(centres))
-    every = (rows > 0).mean(axis=0)
+    rows, terms = weights_of(units, entities_of)
+    if len(units) <= most:
+        centres = list(range(len(units)))
+        owner = np.arange(len(units))
+        near = np.eye(len(units))
+    else:
+        near = rows @ rows.T
+        np.fill_diagonal(near, 1.0)
+        sizes = np.array([math.sqrt(len(unit.chunks)) for unit in units])
+        fits = [1.0 if unit.is_chinese == chinese else _OTHER_SCRIPT for unit in units]
+        centres = _central(near, sizes, np.array(fits), most=most)
+        owner = np.argmax(near[centres], axis=0)
+        owner[centres] = np.arange(len(centres))
     topics = []
     for number, centre in enumerate(centres):
         members = sorted(
@@ -165,12 +245,8 @@ def group_units(
         )
         centroid = rows[members].sum(axis=0)
         weights = {terms[at]: float(centroid[at]) for at in np.flatnonzero(centroid > 0)}
-        shares = (rows[members] > 0).mean(axis=0)
-        marked = shares * np.log(shares / every, where=shares > 0, out=np.zeros_like(shares))
-        marks = {terms[at]: round(float(marked[at]), 6) for at in np.flatnonzero(marked > 0)}
-        topics.append((members, Topic(tuple(units[row] for row in members), weights, marks)))
-    alone = len({unit.document_id for unit in units}) == 1
-    topics.sort(key=lambda one: (0 if alone else -len(one[0]), one[0][0]))
+        topics.append((members, Topic(tuple(units[row] for row in members), weights)))
+    topics.sort(key=lambda one: (-len(one[0]), one[0][0]))
     return [topic for _, topic in topics]
 
 
@@ -198,28 +274,90 @@ def _terms(unit: Unit, entities_of: Callable[[str], Iterable[str]]) -> Counter[s
     return counts
 
 
-def _vectors(counts: Sequence[Counter[str]]) -> tuple[Rows, list[str]]:
-    """Return unit vectors of tf-idf, a row a unit, and the terms of the columns."""
-    held = Counter(term for one in counts for term in one)
-    most = _COMMON * len(counts) if len(counts) > FEW_DOCUMENTS else len(counts)
-    known = [term for term, found in held.items() if 2 <= found <= most]
-    terms = sorted(known, key=lambda term: (-held[term], term))[:_MAX_TERMS]
-    column = {term: at for at, term in enumerate(terms)}
-    rows = np.zeros((len(counts), len(terms)), dtype=np.float64)
-    for number, one in enumerate(counts):
-        for term, count in one.items():
-            at = column.get(term)
-            if at is not None:
-                idf = math.log(1 + len(counts) / held[term])
-                rows[number, at] = (1 + math.log(count)) * idf
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1), terms
+def key_phrases(units: Sequence[Unit], others: Sequence[Unit]) -> list[str]:
+    """Return English phrases that the beginnings of these units share, and others seldom have."""
+    inside = Counter(phrase for unit in units for phrase in _phrases(unit))
+    every = Counter(phrase for unit in others for phrase in _phrases(unit))
+    scored = []
+    for phrase, count in inside.items():
+        share, least = count / len(units), max(2.0, _SHARED * len(units))
+        lift = share / (every[phrase] / len(others))
+        if count >= least and lift > _LIFT:
+            worth = share * math.log(lift) * (1 + _LONGER * phrase.count(" "))
+            scored.append((-round(worth, 6), phrase))
+    chosen: list[str] = []
+    for _, phrase in sorted(scored):
+        words = set(tokens(phrase))
+        if not any(words & set(tokens(one)) for one in chosen):
+            chosen.append(phrase)
+    return chosen[:_MAX_PHRASES]
+
+
+_SHARED, _LIFT, _LONGER, _MAX_PHRASES = 0.15, 1.5, 0.8, 3
+"""Least share of a topic's units that hold a key phrase, least multiple of the share elsewhere,
+worth of each further word, and maximum number of phrases."""
+_BEGINNING = 400
+"""Characters of a unit in which its key phrases stand."""
+_RUN = re.compile(r"(?<![\w'’-])[^\W\d_]+(?:-[^\W\d_]+)*(?: [^\W\d_]+(?:-[^\W\d_]+)*)*(?![\w'’])")
+_LOOSE = re.compile(
+    r"\w+(?:ed|ing|ly)|also|first|best|known|made|based|many|most|various|new|other|one|two|born"
+)
+
+
+def _phrases(unit: Unit) -> set[str]:
+    """Return the runs of one to three content words; those with capitals have two at least."""
+    found: set[str] = set()
+    for run in _RUN.findall(unit.chunks[0].text[:_BEGINNING]):
+        words = run.split()
+        bare = [bool(tokens(word)) and not _LOOSE.fullmatch(word) for word in words]
+        for size in (1, 2, 3):
+            for at in range(len(words) - size + 1):
+                phrase = " ".join(words[at : at + size])
+                if all(bare[at : at + size]) and (size > 1 or phrase.islower()):
+                    found.add(phrase)
+    return found
 
 
 def plain_title(title: str) -> str:
-    """Return a title or heading without its number; with it where a quotation mark would go too."""
+    """Return a title or heading without its number; with it where the number belongs to it."""
     bare = bare_heading(title)
-    return " ".join(title.split()) if is_unpaired(bare) else bare
+    return " ".join(title.split()) if is_unpaired(bare) or bare[:1].islower() else bare
+
+
+def key_words(topic: Topic, most: int) -> list[str]:
+    """Return the words in small letters that weigh most in a topic, as they are written."""
+    stems: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for chunk in topic.chunks:
+        for word in re.findall(r"(?<!\{)\b[^\W\d_]{3,}", chunk.text):
+            if len(stem := tokens(word)) == 1:
+                stems[stem[0]][word] += 1
+    worth = {
+        stem: topic.weights.get(stem, 0.0) ** 2 * math.log1p(written.total())
+        for stem, written in stems.items()
+        if max(sorted(written), key=written.__getitem__).islower()
+    }
+    best = sorted(worth, key=lambda stem: (-round(worth[stem], 6), stem))[:most]
+    return [max(sorted(stems[stem]), key=stems[stem].__getitem__) for stem in best]
+
+
+_GENERIC = re.compile(
+    r"(?:(?:chapter|part|section|book|volume|stave|act|scene|letter|page)s?|第)? ?"
+    r"(?:\d+|[ivxlc]+|one|two|three|four|five|six|seven|eight|nine|ten|[一二三四五六七八九十百]+)?"
+    r"[章回节部卷]?"
+    r"|(?:frequently asked questions|faq|introduction|contents?|table of contents|home|index"
+    r"|untitled|overview|summary|notes?|test|title|document|readme|常见问题|简介|前言|目录|首页)",
+    re.IGNORECASE,
+)
+
+
+def is_numbered(title: str) -> bool:
+    """Check for the title of a chapter or section with its number."""
+    return _NUMBERED.match(title) is not None
+
+
+def is_telling(title: str) -> bool:
+    """Check that a title says what its part is about: not "Chapter 3", "Introduction"."""
+    return bool(title) and _GENERIC.fullmatch(title) is None
 
 
 def _calm(title: str) -> str:

@@ -20,7 +20,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from ...conversation import pair_messages
 from ...embeddings.tokenizer import load_tokeniser
 from ...events import AnswerEvent, CitationsEvent, Event, PassagesEvent, TokensEvent
-from ...plain_text import nearest_lines
+from ...plain_text import nearest_lines, source_lines
 from ...types import Answer, Citation, Passage, Turn, Usage
 from ..auth import LOCAL
 from ..errors import Problem, as_openai_error
@@ -292,12 +292,7 @@ def _text_of(message: Message) -> str:
 
 def with_sources(text: str, citations: Sequence[Citation]) -> str:
     """Append sources to an answer, for chat clients."""
-    lines = [
-        f"[{each.number}] {each.title} ({each.document_id}:{each.start}-{each.end}"
-        f"{f', page {each.page}' if each.page else ''})"
-        for each in citations
-    ]
-    return "\n".join([text, "", "Sources", *lines]) if lines else text
+    return "\n".join([text, "", "Sources", *source_lines(citations)]) if citations else text
 
 
 def _nearest(answer: Answer) -> list[str]:

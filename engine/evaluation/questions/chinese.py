@@ -19,7 +19,7 @@ from .english import SentenceQuestion
 MIN_CHARACTERS, MAX_CHARACTERS = 9, 60
 """Characters of a clause that is used."""
 _CONTEXTUAL = re.compile(
-    r"^(?:但|而|并|也|又|还|则|因此|所以|于是|然而|同时|此外|其中|后来|随后|之后|此后|以后|以及|或者|如果|虽然|不过|例如|比如)"
+    r"^(?:但|而|然后|并|也|又|还|则|因此|所以|于是|然而|同时|此外|其中|后来|随后|之后|此后|以后|以及|或者|如果|虽然|不过|例如|比如)"
     r"|[他她它牠祂我你您咱]|^(?:若|根据|按照|前身|从|如)|[该此本这那](?!名|港|草)|双方|同年|当年|当时|次年|翌年|同月|同日|上述|以下|如下|前者|后者|其[^他它实余]"
 )
 _MARKS = re.compile(r"[*_`#|]|^[-+>]\s+|（[^（）]*）|\([^()]*\)")
@@ -36,7 +36,9 @@ _PLACE_WORD = {"毕业于": "哪所学校", "就读于": "哪所学校"}
 _IS = re.compile(
     r"^(?P<s>[^，。是]{2,18}?)是(?P<o>(?:一|中国|美国|英国|日本|香港|台湾|.{0,12}的)[^，。]{3,40})$"
 )
-_ATTRIBUTE = re.compile(r"^(?P<s>[^，。]{2,16}的[^，。的是为]{2,8})[是为](?P<o>[^，。]{2,24})$")
+_ATTRIBUTE = re.compile(
+    r"^(?P<s>[^，。]{2,16}的[^，。的是为]{2,8})(?:是|(?<![作成名称以认视化])为)(?P<o>[^，。]{2,24})$"
+)
 _BECAUSE = re.compile(
     r"^(?:由于|因为)(?P<r>[^，。]{4,40})，(?:所以|因此|于是)?(?P<m>[^，。]{5,40})[。，]"
 )
@@ -172,6 +174,7 @@ def _places(clause: str) -> Iterator[SentenceQuestion]:
     if (
         match is None
         or match["s"].endswith(("的", "因", "也", "亦", "又", "还"))
+        or not (is_named(match["s"]) or _ends_in_a_noun(match["s"]))
         or _DATE.search(match["p"])
         or re.search(r"\d", match["p"])
     ):
@@ -183,10 +186,14 @@ def _places(clause: str) -> Iterator[SentenceQuestion]:
 
 
 def _definitions(clause: str) -> Iterator[SentenceQuestion]:
-    if _OPENS_NOTHING.search(clause):
+    if _OPENS_NOTHING.search(clause) or clause.endswith(("之一", "之外")) or "不仅" in clause:
         return
     if (match := _ATTRIBUTE.match(clause)) is not None and "是" not in match["o"]:
-        if _NO_VALUE.match(match["o"]) or _OPENS_NOTHING.search(match["s"]) or "之一" in clause:
+        if (
+            _NO_VALUE.match(match["o"])
+            or _OPENS_NOTHING.search(match["s"])
+            or not _ends_in_a_noun(match["s"])
+        ):
             return
         person = _is_name(match["o"])
         asking = "谁" if person else "什么"
@@ -200,10 +207,17 @@ def _definitions(clause: str) -> Iterator[SentenceQuestion]:
         r"[\w·《》 ]+[^不就也都只还正便\s]", match["s"]
     ):
         asking = "谁" if _PEOPLE_ENDS.search(match["o"]) else "什么"
-        if "的" not in match["s"] and is_named(match["s"]) and not _NO_VALUE.match(match["o"]):
+        named = is_named(match["s"]) and _ends_in_a_noun(match["s"])
+        if "的" not in match["s"] and named and not _NO_VALUE.match(match["o"]):
             yield SentenceQuestion(
                 text=f"{match['s']}是{asking}？", kind="what is", value=match["o"]
             )
+
+
+def _ends_in_a_noun(text: str) -> bool:
+    last = rjieba.tag(text)[-1][1]
+    hedged = re.search("可以|可能|有时", text) is not None
+    return not hedged and last.startswith(("n", "eng", "x", "vn", "j", "l"))
 
 
 def _people(clause: str, people: Collection[str]) -> Iterator[SentenceQuestion]:
@@ -226,6 +240,8 @@ def _is_name(text: str) -> bool:
 def _reasons(sentence: str) -> Iterator[SentenceQuestion]:
     match = _BECAUSE.match(sentence) or _BECAUSE_AFTER.match(sentence)
     if match is None or not stands_alone(match["m"]) or "都" in match["m"]:
+        return
+    if match["r"].startswith("各种"):
         return
     first = rjieba.tag(match["m"])[0][1]
     if first.startswith(("n", "eng")):

@@ -7,9 +7,10 @@ replaced by what another place says of it (two hops), a name put where nothing i
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import rjieba
@@ -19,8 +20,9 @@ from graph.text.cjk import has_han
 from ...prompts import Language
 from ...storage.tokenization import tokens
 from ..datasets import GoldSpan
-from ..gold import TWO_FACTS, UNANSWERABLE, GoldQuestion, gold_question
+from ..gold import TWO_FACTS, TWO_SECTIONS, UNANSWERABLE, GoldQuestion, gold_question
 from .english import Fact
+from .structure import SourceDocument
 
 MAX_WORDS = 12
 """Words of a question that is put to another name."""
@@ -30,7 +32,6 @@ join retire appoint elect marry graduate form create
 """
 COMMON_EVENTS = frozenset(_COMMON_EVENTS.split())
 _YEAR = re.compile(r"(?<!\d)(1\d{3}|20\d{2})(?!\d)")
-_FEWEST_WORDS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,26 +130,10 @@ def _compared(group: Sequence[Event]) -> GoldQuestion:
     )
 
 
-def designations(
-    facts: Sequence[PlacedFact], definitions: Sequence[GoldQuestion]
-) -> list[Designation]:
-    """Return phrases for names: of people what they did, of anything its definition.
-
-    A name with several is left out unless one document alone speaks of it.
-    """
+def definitions_of(questions: Iterable[GoldQuestion]) -> list[Designation]:
+    """Return the definitions of names as phrases that mean them."""
     found: list[Designation] = []
-    for one in facts:
-        fact = one.fact
-        named = re.search(r"(?<!^)\b[A-Z][a-z]+", fact.relative) is not None
-        long_enough = len(fact.relative.split()) >= _FEWEST_WORDS
-        if not (fact.is_person and named and long_enough and " " in fact.subject):
-            continue
-        if fact.lemma != "be":
-            phrase = f"the person who {fact.relative}"
-            found.append(
-                Designation(name=fact.subject, phrase=phrase, span=one.span, language="en")
-            )
-    for question in definitions:
+    for question in questions:
         name, phrase = _defined(question)
         if phrase:
             found.append(
@@ -160,6 +145,41 @@ def designations(
                 )
             )
     return sorted(found, key=lambda one: (one.name, one.span.document_id, one.span.start))
+
+
+_BRIDGES: tuple[tuple[str, str], ...] = (
+    (r"Who (?P<s>.+)\?", "the person who {}"),
+    (r"Which organisation (?P<s>.+)\?", "the organisation that {}"),
+    (r"(?:According to “[^”]+”, )?[Ww]hat is the (?P<s>[^?]+ of [^?]+)\?", "the {}"),
+    (r"What does (?P<d>“[^”]+”) give as (?P<s>“[^”]+”)\?", "the person given as {} in {d}"),
+    (r"(?P<s>[^，根]+的[^，]+)是(?:谁|什么)？", "{}"),
+    (r"谁(?P<s>.+)？", "{}的人"),
+)
+"""Questions whose answer is a name, and the phrase that each makes of that name."""
+_NAME = re.compile(
+    r"(?:the )?(?P<n>[A-Z][\w'’.-]+(?: (?:&|of|de|van|von)| [A-Z][\w'’.-]*)+)(?=,|$)"
+)
+
+
+def bridges(questions: Sequence[GoldQuestion], people: Collection[str]) -> list[Designation]:
+    """Return phrases for names that a question asks for: *the maker of Old Bess*."""
+    found = []
+    for one in questions:
+        if one.kind not in ("who", "which", "table", "field"):
+            continue
+        match = _NAME.match(one.answers[0])
+        name = match["n"] if match else one.answers[0]
+        chinese = has_han(name)
+        if not (match or name in people) or (one.kind == "field" and name not in people):
+            continue
+        for pattern, phrase in _BRIDGES:
+            said = re.fullmatch(pattern, one.text)
+            if said is not None and chinese == (one.language == "zh"):
+                text = phrase.format(said["s"], d=said.groupdict().get("d"))
+                span = one.query.gold_spans[0]
+                found.append(Designation(name=name, phrase=text, span=span, language=one.language))
+                break
+    return found
 
 
 _DEFINED_EN = re.compile(r"(?:What|Who) (?:is|are|was|were) (?:the )?(?P<s>.+)\?")
@@ -183,34 +203,24 @@ def _defined(question: GoldQuestion) -> tuple[str, str]:
     return match["s"], phrase if specific and 4 <= len(phrase.split()) <= 16 else ""
 
 
-_NAME_WITHIN = re.compile(r"(?<=[a-z,] )[A-Z][\w'’-]{2,}(?: [A-Z][\w'’-]+)*\b(?! [A-Z])")
-_HAN_TAGS = ("nr", "ns", "nt", "nz", "nrt")
-PART_KINDS = ("when", "where", "how many", "how much", "who", "which", "table", "faq", "section")
-MAX_DOCUMENTS = 8
-"""Documents that a name may stand in to join two facts; a country joins anything."""
-_APART = 2_000
+PART_KINDS = ("when", "where", "how many", "how much", "who", "which", "what is", "table")
+_APART = 1_000
 """Least characters between two spans of one document that are asked for together."""
 
 
-def two_facts(
-    questions: Sequence[GoldQuestion], texts: Mapping[str, str]
-) -> Iterator[GoldQuestion]:
+def two_facts(questions: Sequence[GoldQuestion]) -> Iterator[GoldQuestion]:
     """Yield questions for two facts that stand in two places, each used once.
 
-    The two sentences name the same thing, or two documents have the same label; `texts` are the
-    documents by id.
+    Two questions name the same thing, two documents have the same label, or one document speaks of
+    two things under two headings.
     """
-    by_name: dict[str, list[GoldQuestion]] = defaultdict(list)
+    groups: dict[str, list[GoldQuestion]] = defaultdict(list)
     for one in questions:
-        if one.kind == "field":
-            by_name[_unnamed(one.text)].append(one)
-        elif one.kind in PART_KINDS:
-            for name in _names_in(one, texts):
-                by_name[name].append(one)
+        for key in _keys(one):
+            groups[key].append(one)
     used: set[str] = set()
-    for name, some in sorted(by_name.items(), key=lambda each: (len(each[1]), each[0])):
-        joins = some[0].kind == "field" or sum(name in t for t in texts.values()) <= MAX_DOCUMENTS
-        for one in some if len(some) > 1 and joins else ():
+    for _, some in sorted(groups.items(), key=lambda each: (len(each[1]), each[0])):
+        for one in some:
             free = (o for o in some if o.text not in used and _are_apart(one, o))
             other = next(free, None) if one.text not in used else None
             if other is not None:
@@ -218,53 +228,69 @@ def two_facts(
                 yield _joined(one, other)
 
 
-def _unnamed(text: str) -> str:
-    """Return a question for a labelled line without the document's name."""
-    return _QUOTED.sub("", text, count=1)
+def _keys(question: GoldQuestion) -> list[str]:
+    """Return what a question can be joined by: its label, its document or the names in it."""
+    source = _SOURCE.match(question.text)
+    if question.kind == "field":
+        return [_QUOTED.sub("", question.text, count=1)]
+    if question.kind == "section":
+        return [f"section {question.query.documents[0]}"]
+    if question.kind not in PART_KINDS:
+        return []
+    if source is not None:
+        return [f"{source.group()}{question.kind == 'table'}"]
+    if question.language == "zh":
+        return [word for word, tag in rjieba.tag(question.text) if tag in _HAN_TAGS and word[1:]]
+    return [name for name in _NAME_WITHIN.findall(question.text) if name not in _CALENDAR]
 
 
-def _names_in(question: GoldQuestion, texts: Mapping[str, str]) -> list[str]:
-    """Return the names within a question's gold sentences."""
-    said = " ".join(texts[o.document_id][o.start : o.end] for o in question.query.gold_spans)
-    if question.language == "en":
-        found = _NAME_WITHIN.findall(said)
-    else:
-        found = [word for word, tag in rjieba.tag(said) if tag in _HAN_TAGS and len(word) > 1]
-    return sorted(set(found))
+_NAME_WITHIN = re.compile(r"(?<=[a-z,] )[A-Z][\w'’-]{2,}(?: [A-Z][\w'’-]+)*\b(?! [A-Z])")
+_SOURCE = re.compile(r"According to “[^”]*”, |根据(?:“[^”]*”|《[^》]*》)，")
+_CALENDAR = frozenset((*calendar.month_name, *calendar.day_name))
+_HAN_TAGS = ("nr", "ns", "nt", "nz", "nrt")
 
 
 def _are_apart(one: GoldQuestion, other: GoldQuestion) -> bool:
     first, second = one.query.gold_spans[0], other.query.gold_spans[0]
     apart = first.document_id != second.document_id or abs(first.start - second.start) > _APART
-    return apart and one.answers != other.answers and one.language == other.language
-
-
-def _joined(one: GoldQuestion, other: GoldQuestion) -> GoldQuestion:
-    if one.kind == "field":
-        mark = "和" if one.language == "zh" else " and "
-        cited = [_QUOTED.search(each.text) for each in (one, other)]
-        both = mark.join(match.group() for match in cited if match)
-        text = both.join(_QUOTED.split(one.text, maxsplit=1))
-        text = text.replace("What does ", "What do ").replace(" give as ", " each give as ")
-        text = text.replace("是什么？", "分别是什么？")
-    else:
-        second = other.text
-        if one.language == "en":
-            second = second[0].lower() + second[1:]
-        text = f"{one.text.rstrip('?？')}{'，' if one.language == 'zh' else ', and '}{second}"
-    return gold_question(
-        text,
-        kind=TWO_FACTS,
-        language=one.language,
-        spans=[*one.query.gold_spans, *other.query.gold_spans],
-        points=[one.answers[0], other.answers[0]],
-        hops=2,
-        made=f"{one.kind} and {other.kind} of one name or label, in two places",
+    return (
+        apart
+        and one.language == other.language
+        and (one.kind == "section") == (other.kind == "section")
+        and (not one.answers or one.answers != other.answers)
     )
 
 
+def _joined(one: GoldQuestion, other: GoldQuestion) -> GoldQuestion:
+    chinese = one.language == "zh"
+    mark = "和" if chinese else " and "
+    if one.kind in ("field", "section"):
+        place = 0 if one.kind == "field" or chinese else -1
+        text = one.text.replace(cited := _cited(one, place), cited + mark + _cited(other, place))
+        if one.kind == "field":
+            text = text.replace("What does ", "What do ").replace(" give as ", " each give as ")
+            text = text.replace("是什么？", "分别是什么？")
+    else:
+        second = _SOURCE.sub("", other.text, count=1)
+        second = second if chinese else second[0].lower() + second[1:]
+        text = f"{one.text.rstrip('?？')}{'，' if chinese else ', and '}{second}"
+    return gold_question(
+        text,
+        kind=TWO_SECTIONS if one.kind == "section" else TWO_FACTS,
+        language=one.language,
+        spans=[*one.query.gold_spans, *other.query.gold_spans],
+        points=[*(one.points or one.answers[:1]), *(other.points or other.answers[:1])],
+        hops=2,
+        made=f"{one.kind} and {other.kind} of one name, label or document, in two places",
+    )
+
+
+def _cited(question: GoldQuestion, place: int) -> str:
+    return str(_QUOTED.findall(question.text)[place])
+
+
 _QUOTED = re.compile(r"“[^”]*”|《[^》]*》")
-HOP_KINDS = ("when", "where", "how many", "how much", "table")
+HOP_KINDS = ("when", "where", "how many", "how much", "why", "which", "who", "table")
 
 
 def two_hops(
@@ -362,6 +388,40 @@ def unanswerables(
                     made=f"{question.kind}, with a name of which it is not said",
                 )
                 break
+
+
+def absent(
+    questions: Sequence[GoldQuestion], documents: Sequence[SourceDocument]
+) -> Iterator[GoldQuestion]:
+    """Yield questions for what a document says about another's heading, having no word of it."""
+    named = {one.id: one for one in documents if one.is_named}
+    long = [one for one in named.values() if len(one.text) >= _LEAST_DOCUMENT]
+    held = {one.id: set(tokens(one.text)) for one in long}
+    for number, question in enumerate(questions):
+        own = named.get(next(iter(question.query.documents), ""))
+        if question.kind != "section" or own is None:
+            continue
+        heading = _QUOTED.findall(question.text)[0 if own.language == "zh" else -1]
+        words = set(tokens(heading))
+        others = [one for one in long if one.language == own.language and one != own]
+        some = others[number % max(1, len(others)) :][:_OTHERS]
+        lacking = [one for one in some if words and not words & held[one.id]]
+        if lacking and not _VAGUE.match(heading):
+            alike = set(tokens(own.text))
+            other = max(lacking, key=lambda one: len(alike & held[one.id]) / len(held[one.id]))
+            yield gold_question(
+                question.text.replace(own.cited, other.cited, 1),
+                kind=UNANSWERABLE,
+                language=own.language,
+                made="a heading, put to a document that has no word of it",
+            )
+
+
+_OTHERS = 100
+"""Documents among which the one most like a heading's own is chosen."""
+_VAGUE = re.compile(r"“?(?:What|An?|The|For|More|How)\b")
+_LEAST_DOCUMENT = 1_500
+"""Least characters of a document that is asked for what it does not hold."""
 
 
 def _shares_word(name: str, text: str) -> bool:

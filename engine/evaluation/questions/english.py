@@ -50,13 +50,12 @@ _OF_PEOPLE = re.compile(
 class Fact:
     """A main clause taken apart into subject, predicate and date.
 
-    `relative` is the predicate behind *who* or *that*; `date` is the value of a date in it, with
+    `date` is the value of a date in it, with
     `when` the question for it and `event` the predicate's words without it.
     """
 
     subject: str
     is_person: bool
-    relative: str
     lemma: str
     date: str = ""
     when: str = ""
@@ -179,6 +178,7 @@ class Clause:
             and not first_name
             and len(self.subject) <= MAX_SUBJECT
             and self.predicate[-1].pos_ not in ("ADP", "PART", "SCONJ", "DET", "CCONJ")
+            and not (self.predicate[-1].pos_ == "ADJ" and self.predicate[-2].pos_ == "DET")
             and (self.names_itself or self.subject[0].text.casefold() == "the")
             and self._head.pos_ in ("PROPN", "NOUN")
             and (bool(self._opening) or text[0].isupper())
@@ -250,16 +250,16 @@ class Clause:
         """
         text = _text(self.subject)
         words = self._title.split()
-        if len(self.subject) == 1 and 1 < len(words) <= 4 and text in words:
+        short = len(self.subject) == 1 and self._is(_PEOPLE)
+        if short and 1 < len(words) <= 4 and text in words:
             return self._title if all(word[:1].isupper() for word in words) else text
-        return re.sub(r"^The\b", "the", text) if self.subject[0].dep_ == "det" else text
+        return re.sub(r"^The\b", "the", text)
 
     def fact(self) -> Fact:
         """Return the clause as a fact that can be joined with others."""
         found = Fact(
             subject=re.sub(r"^the\b", "The", self._named()),
             is_person=self.is_person,
-            relative=_text(self.predicate),
             lemma=self._root.lemma_,
         )
         for phrase, value in self._dates():
@@ -267,7 +267,6 @@ class Clause:
             return Fact(
                 subject=found.subject,
                 is_person=found.is_person,
-                relative=_text(bare),
                 lemma=found.lemma,
                 date=value,
                 when=self.inverted("When", phrase),
@@ -319,11 +318,30 @@ class Clause:
                 yield SentenceQuestion(
                     text=f"Which organisation {said}?", kind="which", value=subject
                 )
+        yield from self._things()
         yield from self._places()
         yield from self._numbers()
         yield from self._amounts()
         yield from self._definitions()
         yield from self._reasons()
+
+    def _things(self) -> Iterator[SentenceQuestion]:
+        """Ask for a thing that is named before its kind: *the apt-cache command*."""
+        names = self.subject[1:-1]
+        kind, said = self.subject[-1], _text(self.predicate)
+        name = _text(names)
+        if (
+            not name[-1:].isalnum()
+            or " " in name
+            or kind != self._head
+            or kind.tag_ != "NN"
+            or self._auxiliaries
+        ):
+            return
+        named = re.search(r"[A-Z\d_/.-]", name) or kind.text in _OF_PROGRAMS
+        common = names[-1].pos_ == "ADJ" or name.endswith(("tion", "ment", "ing"))
+        if self._root.lemma_ != "be" and named and not common and len(said.split()) >= MIN_WORDS:
+            yield SentenceQuestion(text=f"Which {kind.text} {said}?", kind="which", value=name)
 
     def _places(self) -> Iterator[SentenceQuestion]:
         for entity in self._doc.ents:
@@ -392,6 +410,8 @@ class Clause:
             return
         if not self.names_itself or len(said) < 3 or said[0].text not in ("a", "an", "the", "one"):
             return
+        if self._because is not None:
+            return  # an opinion with its reason, not a definition
         tagged = self._is(_PEOPLE)
         told = any(t.pos_ in ("ADP", "PROPN", "NUM") or t.dep_ in ("acl", "relcl") for t in said)
         if not (told or tagged or self.is_person):
@@ -401,12 +421,18 @@ class Clause:
             text=f"{asking} {self._root.text} {self._named()}?", kind="what is", value=_text(said)
         )
 
+    @property
+    def _because(self) -> Token | None:
+        """The verb of a clause that gives the reason; None without one."""
+        clauses = (t for t in self._root.rights if t.dep_ == "advcl")
+        return next(
+            (t for t in clauses if any(c.dep_ == "mark" and c.text == "because" for c in t.lefts)),
+            None,
+        )
+
     def _reasons(self) -> Iterator[SentenceQuestion]:
-        reason = next(
-            (t for t in self._root.rights if t.dep_ == "advcl" and
-             any(c.dep_ == "mark" and c.text == "because" for c in t.children)), None
-        )  # fmt: skip
-        if reason is None:
+        reason = self._because
+        if reason is None or not (self.names_itself or len(self.subject) > _BARE):
             return
         because = [t for t in self._doc if t.i >= reason.left_edge.i and t.i <= reason.right_edge.i]
         if len(because) >= 4 and because[0].text == "because":
@@ -417,6 +443,9 @@ class Clause:
             )
 
 
+_BARE = 2
+"""Words of a subject that does not say which one is meant: *the procedure*."""
+_OF_PROGRAMS = frozenset(("command", "package", "program", "utility", "tool", "daemon", "option"))
 _ORGANISATION = re.compile(
     r"\b(?:Company|Institute|University|Station|Council|Society|Trust|Foundation|Association|Inc|Ltd"
     r"|Corporation|Museum|College|School|Committee|Commission|Ministry|Agency|Bank|Project|Club"

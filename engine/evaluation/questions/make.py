@@ -25,13 +25,15 @@ from ...prompts import Language, detect_language, is_injection
 from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ..datasets import GoldSpan
-from ..gold import OVERVIEWS, TWO_FACTS, UNANSWERABLE, GoldQuestion, gold_question
+from ..gold import OVERVIEWS, TWO_FACTS, TWO_SECTIONS, UNANSWERABLE, GoldQuestion, gold_question
 from . import chinese, english
 from .combined import (
     Designation,
     PlacedFact,
+    absent,
+    bridges,
     comparisons,
-    designations,
+    definitions_of,
     events,
     two_facts,
     two_hops,
@@ -40,6 +42,7 @@ from .combined import (
 from .entries import entry_questions, makers
 from .reword import reword
 from .structure import (
+    GENERIC_TITLE,
     MAX_TITLE_CHARACTERS,
     SourceDocument,
     bare_title,
@@ -64,10 +67,18 @@ EASY_SHARE = 0.6
 FEWEST = 20
 """Questions that a set holds even where BM25 finds more of them first, as in a small library."""
 UNANSWERABLE_SHARE = 0.1
-SEVERAL_PLACES = {"two hops": 0.22, "superlative": 0.12, "comparison": 0.08, TWO_FACTS: 0.08}
+SEVERAL_PLACES = {
+    "two hops": 0.22,
+    "superlative": 0.12,
+    "comparison": 0.08,
+    TWO_FACTS: 0.08,
+    TWO_SECTIONS: 0.08,
+}
 """Shares of the kinds that need several places, which are chosen first."""
 SEVERAL_SHARE = 1 / 3
 """Share that they fill together where one of them lacks."""
+MOST_TIMES = 3
+"""Maximum part of that third that one kind fills, in times of its own share."""
 KIND_SHARE = 0.15
 """Maximum share of one kind."""
 _WIDESPREAD = 5
@@ -151,6 +162,7 @@ def _documents(engine: KnowledgeEngine, seed: int) -> list[SourceDocument]:
         named = titles[title] == 1 and 2 <= len(title) <= MAX_TITLE_CHARACTERS
         named = named and re.search(r"[<>{}\n“”]|\.\w{2,4}$", title) is None
         named = named and (language == "zh" or not has_han(title))
+        named = named and GENERIC_TITLE.match(title) is None
         found.append(
             SourceDocument(id=row.id, title=title, text=text, language=language, is_named=named)
         )
@@ -174,25 +186,25 @@ def _candidates(
     yield from structured
     yield from single
     yield from comparisons(events(facts, entries))
-    yield from two_facts([*single, *structured], {one.id: one.text for one in documents})
-    definitions = [one for one in single if one.kind == "what is"]
-    named: list[Designation] = [*makers(documents), *designations(facts, definitions)]
+    yield from two_facts([*single, *structured])
+    named: list[Designation] = [
+        *makers(documents),
+        *definitions_of(one for one in single if one.kind == "what is"),
+        *bridges([*single, *structured], people),
+    ]
     yield from two_hops(named, [*single, *structured])
     subjects = {
-        one.fact.subject: _kind_of(one.fact)
+        one.fact.subject: "person"
         for one in facts
-        if " " in one.fact.subject and not one.fact.subject.startswith("The ")
+        if one.fact.is_person and " " in one.fact.subject and one.fact.subject in people
     }
     # What a Chinese name is the name of shows in its last character.
     subjects |= {one.name: one.name[-1] for one in named if one.language == "zh"}
     texts = [document.text for document in documents]
     yield from unanswerables(single, subjects, says=_saying(texts))
+    yield from absent(structured, documents)
     yield from _collections(engine, documents)
     tell("ask", 2, 2)
-
-
-def _kind_of(fact: english.Fact) -> str:
-    return "person" if fact.is_person else fact.lemma
 
 
 def _saying(texts: Sequence[str]) -> Callable[[str, Sequence[str]], bool]:
@@ -400,20 +412,20 @@ def _spread(
     most = {one.kind: max(1, int(KIND_SHARE * size)) for one in candidates}
     most |= {kind: round(share * size) for kind, share in SEVERAL_PLACES.items()}
     most[UNANSWERABLE] = max(1, size - answerable)
-    several = [one for one in candidates if one.kind in SEVERAL_PLACES]
+    several = [one for one in candidates if one.kind in SEVERAL_PLACES and one.hops > 1]
     kinds: Counter[str] = Counter()
     chosen: list[GoldQuestion] = []
     seen: set[tuple[str, int]] = set()
     count = 0
     # Several places first; then by kinds; last, what one kind leaves free is given to the others.
-    turns = [(several, 1, size), (several, size, round(SEVERAL_SHARE * size))]
+    turns = [(several, 1, size), (several, MOST_TIMES, round(SEVERAL_SHARE * size))]
     for some, limit, whole in (*turns, (candidates, 1, size), (candidates, size, size)):
         for one in some:
             bound = most[one.kind] * (1 if one.kind in (UNANSWERABLE, *OVERVIEWS) else limit)
             places = {(span.document_id, span.start) for span in one.query.gold_spans}
             if len(chosen) >= whole or one in chosen or kinds[one.kind] >= bound:
                 continue
-            if places & seen and one.kind not in OVERVIEWS:
+            if places and places <= seen and one.kind not in OVERVIEWS:
                 continue
             most_easy = max(FEWEST, int(EASY_SHARE * answerable))
             if one.text in easy and count >= most_easy:

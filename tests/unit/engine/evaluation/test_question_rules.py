@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from engine.evaluation.datasets import GoldSpan
-from engine.evaluation.gold import gold_question
+from engine.evaluation.gold import GoldQuestion, gold_question
 from engine.evaluation.questions.chinese import clause_questions
 from engine.evaluation.questions.combined import (
     PlacedFact,
+    absent,
+    bridges,
     comparisons,
     events,
     two_facts,
@@ -149,7 +151,7 @@ def test_two_events_with_one_verb_are_compared() -> None:
     facts = [
         PlacedFact(
             fact=Fact(
-                subject=name, is_person=False, relative="was founded", lemma="found", date=date,
+                subject=name, is_person=False, lemma="found", date=date,
                 event="was founded",
             ),
             span=GoldSpan(document_id="d", start=n, end=n + 1),
@@ -204,23 +206,71 @@ def test_a_sentence_that_names_no_single_maker_gives_none(text: str) -> None:
     assert list(makers([document])) == []
 
 
+def asked_in(document: str, text: str, kind: str, value: str, start: int = 0) -> GoldQuestion:
+    return gold_question(
+        text, kind=kind, language="en", answers=[value],
+        spans=[GoldSpan(document_id=document, start=start, end=start + 30)],
+    )  # fmt: skip
+
+
 def test_two_facts_about_one_name_are_asked_for_together() -> None:
-    texts = {
-        "a": "In 1901 the lamp was lit by Ada Brine.",
-        "b": "The museum of Ada Brine stands in Truro.",
-        "c": "A mill of Orrin Vale stands in Bude.",
-    }
-    questions = [
-        gold_question(
-            text, kind=kind, language="en", answers=[value],
-            spans=[GoldSpan(document_id=name, start=0, end=len(texts[name]))],
-        )
-        for text, kind, value, name in [
-            ("When was the lamp lit?", "when", "1901", "a"),
-            ("Where does the museum stand?", "where", "Truro", "b"),
-            ("Where does the mill stand?", "where", "Bude", "c"),
+    (found,) = two_facts(
+        [
+            asked_in("a", "When did Orrin Vale visit Ada Brine?", "when", "1901"),
+            asked_in("b", "Where was Ada Brine born?", "where", "Truro"),
+            asked_in("c", "Where did Kit Marl meet Jem Rowe in May?", "where", "Bude"),
         ]
-    ]  # fmt: skip
-    (found,) = two_facts(questions, texts)
-    assert found.text == "When was the lamp lit, and where does the museum stand?"
+    )
+    assert found.text == "When did Orrin Vale visit Ada Brine, and where was Ada Brine born?"
     assert (found.points, found.hops) == (("1901", "Truro"), 2)
+
+
+def test_two_facts_of_one_document_name_it_once() -> None:
+    (found,) = two_facts(
+        [
+            asked_in("a", "According to “The lamp”, when was the wick cut?", "when", "1901"),
+            asked_in("a", "According to “The lamp”, who cut it?", "who", "Ada", start=5_000),
+        ]
+    )
+    assert found.text == "According to “The lamp”, when was the wick cut, and who cut it?"
+
+
+def test_a_name_that_a_table_gives_is_asked_for_by_its_place_in_the_table() -> None:
+    maker = asked_in("a", "What is the maker of Old Bess?", "table", "Brine & Sons")
+    born = asked_in("b", "When was Brine & Sons founded?", "when", "1880")
+    (found,) = two_hops(bridges([maker], []), [born])
+    assert found.text == "When was the maker of Old Bess founded?"
+    assert [span.document_id for span in found.query.gold_spans] == ["a", "b"]
+
+
+LAMP = SourceDocument(
+    id="lamp",
+    title="The lamp",
+    text="## Trimming the wick\n\nThe wick is trimmed daily. Sand lies beneath.\n\n"
+    + "Oil. " * 300,
+    language="en",
+)
+BOAT = SourceDocument(id="boat", title="The boat", text="The boat leaks. " * 200, language="en")
+
+
+def test_a_heading_is_asked_for_by_all_that_stands_below_and_of_no_other_document() -> None:
+    (found,) = [one for one in structure_questions(LAMP) if one.kind == "section"]
+    assert found.text == "What does “The lamp” say about “Trimming the wick”?"
+    assert found.points == ("The wick is trimmed daily.", "Sand lies beneath.")
+    (lacking,) = absent([found], [LAMP, BOAT])
+    assert lacking.text == "What does “The boat” say about “Trimming the wick”?"
+    assert not lacking.answerable
+
+
+def test_a_command_is_asked_for_by_what_it_does() -> None:
+    sentence = "The keelcheck command lists all planks of a hull."
+    assert asked(sentence)["which"] == ("Which command lists all planks of a hull?", "keelcheck")
+
+
+def test_an_unnamed_thing_is_not_asked_for_its_reason() -> None:
+    assert "why" not in asked("The procedure is simple because the images are hybrid ones.")
+
+
+def test_an_opinion_with_its_reason_is_no_definition() -> None:
+    found = asked("Gull Quay Museum is a burden to the town because the roof leaks.")
+    assert set(found) == {"why"}

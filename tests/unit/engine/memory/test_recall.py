@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import numpy as np
 import pytest
 
-from engine.memory.recall import read_units, rescored, spoken, windows
+from engine.memory.recall import linked, read_units, rescored, spoken, windows
 from engine.types import Passage
 
 MAY, JUNE = "memory/ann/a/2023-05-10-100000-aa", "memory/ann/b/2023-06-20-100000-bb"
@@ -66,6 +67,23 @@ def test_what_the_one_asked_about_said_counts_more(question: str, text: str) -> 
     assert said.score > other.score
 
 
+def test_a_request_states_nothing() -> None:
+    asks = passage("User (2023-05-10): Tell me how I can sell a boat.")
+    said = passage("User (2023-05-10): I sold a boat.", start=1)
+    assert spoken([asks, said], "Which boat is mine?") == [
+        replace(said, score=said.score + 0.5),
+        asks,
+    ]
+
+
+def test_a_name_in_a_first_passage_leads_to_another_session() -> None:
+    first = passage("User (2023-05-10): My brother Neil met Elke.", score=1.0)
+    other = passage("User (2023-06-20): Elke got married in Ghent.", score=0.5, document=JUNE)
+    plain = passage("User (2023-06-20): They married in Bruges.", score=0.6, document=JUNE, start=9)
+    order = linked([first, plain, other], "Where did my brother marry?")
+    assert [each.chunk_id for each in order] == [p.chunk_id for p in (first, other, plain)]
+
+
 def test_windows_are_whole_exchanges_within_the_room() -> None:
     start = TEXT.index("I sold")
     (found,) = windows(
@@ -78,14 +96,6 @@ def test_windows_are_whole_exchanges_within_the_room() -> None:
     assert found.text == TEXT[found.start : found.end]
     assert found.text.startswith("User (2023-05-10 10:00): I sold the boat.")
     assert len(found.text.split()) <= 20
-
-
-def test_a_window_that_only_asks_is_not_read() -> None:
-    text = "User (2023-05-10 10:00): How are boats built?\n"
-    found = windows(
-        [passage("boats", start=30)], text_of=lambda _: text, count=len, most=5, room=1_000
-    )
-    assert found == []
 
 
 def test_units_cover_what_was_said_and_are_short() -> None:

@@ -128,6 +128,68 @@ def test_across_languages_only_figures_compare() -> None:
     assert wrong.missing == ("1975",)
 
 
+NAMES = {"lu tinglan": ("陆听澜",), "陆听澜": ("lu tinglan",), "shen wangshu": ("沈望舒",)}
+
+
+def across(claim: str, text: str) -> SupportScore:
+    """Support where every two texts mean alike, and the library knows three names."""
+    reader = EntailmentScorer(
+        weight=lambda _: 2.0,
+        across=lambda _, others: [0.9] * len(others),
+        other_names=lambda keys: {key: NAMES[key] for key in keys if key in NAMES},
+    )
+    return reader.support(reader.statement(claim), [reader.source(passage(text))])
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        pytest.param("In 2016 the ballad was translated by Lu Tinglan.",
+                     "中文词是陆听澜2016年译的。", id="a name by its other script"),
+        pytest.param("民谣由陆听澜于2016年译成中文。",
+                     "Lu Tinglan translated the ballad in 2016.", id="a Chinese name"),
+        pytest.param("压缩机由Aurelio Bastienne于1991年重修。",
+                     "The compressor was rebuilt by Aurelio Bastienne in 1991.",
+                     id="a Latin name among Chinese words"),
+        pytest.param("The line opened in July 2008.",
+                     "机场线于2008年7月开通。", id="months are no names"),
+        pytest.param("她是第二任站长，1998年就任。",
+                     "She became the second director in 1998.", id="an ordinal"),
+    ],
+)  # fmt: skip
+def test_across_languages_a_claim_is_borne_out_by_figures_and_any_of_a_name(
+    claim: str, text: str
+) -> None:
+    found = across(claim, text)
+
+    assert not found.unjudged
+    assert found.score >= THRESHOLD
+
+
+@pytest.mark.parametrize(
+    ("claim", "text"),
+    [
+        pytest.param("In 2016 the ballad was translated by Shen Wangshu.",
+                     "中文词是陆听澜2016年译的。", id="another's name"),
+        pytest.param("民谣由陆听澜于2016年译成中文。",
+                     "Mara Quill translated the ballad in 2016.", id="another's Latin name"),
+        pytest.param("研究所付给Brannock Power 74万欧元。",
+                     "Brannock Power paid the institute €740,000.", id="who pays is not named"),
+    ],
+)  # fmt: skip
+def test_across_languages_no_other_name_or_side_is_borne_out(claim: str, text: str) -> None:
+    assert across(claim, text).unjudged
+
+
+def test_a_name_may_stand_in_short_unless_another_has_that_word() -> None:
+    claim = "Wangshu Shenai dried seaweed in the oven."
+    diary = "Shenai dried seaweed in the oven. Cook has forbidden it."
+
+    assert support(claim, passage(diary)).missing == ()
+    other = f"{diary} We met Orrin Shenai there."
+    assert support(claim, passage(other)).missing == ("Wangshu Shenai",)
+
+
 def test_doubt_alone_asks_for_the_cosine() -> None:
     asked: list[str] = []
 
