@@ -354,7 +354,8 @@ class EntailmentScorer:
             return tuple(lacking)
         whole = " ".join(f"{one.above} {one.passage.text}" for one in sources)
         absent = missing_quantities(claim.figures, quantities(whole))
-        absent |= set(missing_names(claim.names, whole, Beside(), claim=claim.text))
+        beside = Beside(passages=whole)
+        absent |= set(missing_names(claim.names, whole, beside, claim=claim.text))
         return tuple(one for one in lacking if one in absent)
 
     def _nearness(self, claim: CheckedClaim, chosen: Sequence[tuple[int, Sentence]]) -> float:
