@@ -268,8 +268,8 @@ class HybridRetriever:
         self._views = FilteredViewCache(library, half_life_days=settings.half_life_days)
 
     @property
-    def passage_count(self) -> int:
-        """Number of passages that a search returns by default."""
+    def top_k(self) -> int:
+        """The number of passages that a search returns unless it says another."""
         return self._settings.top_k
 
     def only(self, within: DocumentFilter | None) -> HybridRetriever:

@@ -25,21 +25,21 @@ from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, TextAt, abstain, cite_span
 from .adjoining import from_nearest, is_title, join_adjoining, with_adjoining
 from .answer_spans import Candidate, Span, rank_spans
-from .blocks import LONGEST_WORDS, count_words, cut_long
+from .blocks import count_words
 from .chinese_fact_questions import fact_question
 from .chinese_facts import Stated, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, evidence_features, score_subject_binding
 from .excerpt import (
-    AROUND_WORDS,
     Excerpt,
     Reader,
     around,
     choose_excerpts,
-    lead_sentence,
+    likeliest_place,
     plain_excerpt,
     render_excerpt,
+    told_at_one_place,
 )
 from .intent import (
     Intent,
@@ -50,12 +50,12 @@ from .intent import (
     strip_intent_words,
 )
 from .known_as import UNKNOWN, KnownAs
-from .one_place import read_one_place, rests_elsewhere
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (
     ScoredSentence,
     counted_things,
+    numbered_things,
     score_sentences,
 )
 from .sentence_selection import (
@@ -106,11 +106,19 @@ class _Read:
     rows: list[int]
     span: Candidate | None
     compared: TwoSidedComparison | None
-    at_one_place: bool
 
     @property
     def sentences(self) -> list[Sentence]:
         return [self.weighed[row].sentence for row in self.rows]
+
+    @property
+    def is_chain(self) -> bool:
+        """Check that a sentence of another document leads to the first one."""
+        hop = self.weighed[self.rows[0]].hop
+        if hop is None:
+            return False
+        first, leading = (self.weighed[row].sentence.passage for row in (self.rows[0], hop))
+        return self.passages[first].document_id != self.passages[leading].document_id
 
     @property
     def is_decided(self) -> bool:
@@ -160,6 +168,7 @@ def extractive_answer(
         kinds=answer_types(question),
         weight=weight,
         language=asked.language,
+        numbered=numbered_things(question),
         counted=counted_things(question),
     )
     texts = [each.sentence.text for each in weighed]
@@ -188,12 +197,12 @@ def extractive_answer(
         analysis = replace(analysis, span=None)
     if introduced:
         analysis = replace(analysis, rows=introduced, span=None, compared=None)
-    if intent and not (facts or introduced or is_told or analysis.is_decided):
+    if one_excerpt and not (facts or introduced or is_told or analysis.is_decided):
         excerpts = _excerpts(analysis, intent, read=chooser, text_at=text_at)
     context: Excerpt | None = None
     is_fact = intent is None and asked.language == "en" and not is_told
     if one_excerpt and is_fact and not analysis.is_decided:
-        analysis, context = _in_context(analysis, read=read, text_at=text_at)
+        analysis, context = _in_context(analysis, excerpts, read=read, text_at=text_at)
     found = evidence_features(
         question,
         _inside(excerpts, sentences, passages) or analysis.sentences,
@@ -215,16 +224,14 @@ def extractive_answer(
         found = {**found, "evidence": min(found["evidence"], RIGHT_IF_TOLD * found["held"])}
     if facts or introduced:
         found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
-    if excerpts:
-        lead = None if is_told else read
-        draft = _excerpted(question, excerpts, figures=found, intent=intent, read=lead)
+    if excerpts and context is None:
+        draft = _excerpted(excerpts, figures=found)
     else:
         draft = _told(analysis, context, figures=found)
     if found["held"] >= min_evidence:
         if is_told:
             return _hesitant(draft, question, by=found["held"])
-        is_known = bool(excerpts) and not found["unknown"]  # the reader is unsure of good excerpts
-        return draft if is_known else _hesitant(draft, question, by=draft.evidence)
+        return draft if excerpts else _hesitant(draft, question, by=draft.evidence)
     is_near = one_excerpt and _is_near(found, asked.language)
     return _declined(draft, question, is_near=is_near, least=min_evidence)
 
@@ -310,17 +317,29 @@ def _that_state(sentences: list[Sentence]) -> list[Sentence]:
 
 
 def _excerpts(
-    analysis: _Read, intent: Intent, *, read: Reader | None, text_at: TextAt | None
+    analysis: _Read, intent: Intent | None, *, read: Reader | None, text_at: TextAt | None
 ) -> list[Excerpt]:
-    """Choose the excerpts that answer; long Chinese prose from its nearest sentence on."""
+    """Choose the excerpts that answer; for a fact one that does so better than the sentences."""
     question, passages, weighed = analysis.question, analysis.passages, analysis.weighed
-    found = choose_excerpts(
-        question, intent, passages, weighed, wanted=analysis.wanted, read=read, text_at=text_at
-    )
-    is_told = intent in ("cause", "explanation", "definition")
-    if read is None or analysis.asked.language != "zh" or not is_told:
-        return found
-    return [from_nearest(question, each, read) for each in found]
+    if intent is not None:
+        found = choose_excerpts(
+            question, intent, passages, weighed,
+            wanted=analysis.wanted, read=read, text_at=text_at,
+        )  # fmt: skip
+        is_told = intent in ("cause", "explanation", "definition")
+        if read is None or analysis.asked.language != "zh" or not is_told:
+            return found
+        return [from_nearest(question, each, read) for each in found]
+    if read is None or analysis.compared is not None or analysis.asked.language != "en":
+        return []
+    if analysis.is_chain:
+        return []  # told at two places
+    chains = [chain_text(weighed, row, passages) for row in analysis.rows]
+    return told_at_one_place(
+        question, passages, weighed,
+        wanted=analysis.wanted, read=read, text_at=text_at,
+        beside=float(read(question, chains).max()),
+    )  # fmt: skip
 
 
 STRAY = 2.0
@@ -331,9 +350,18 @@ has such a logit."""
 
 
 def _in_context(
-    analysis: _Read, *, read: Reader | None, text_at: TextAt | None
+    analysis: _Read, excerpts: Sequence[Excerpt], *, read: Reader | None, text_at: TextAt | None
 ) -> tuple[_Read, Excerpt | None]:
-    """Return the sentence that says a fact, with what leads to it, and the block around it."""
+    """Return the sentence that says a fact, with what leads to it, and the block around it.
+
+    Of `excerpts`, which tell it at one place, it is the sentence where the answer is read; none
+    where that is an item or a row, which is shown with its like.
+    """
+    if excerpts:
+        row = _sentence_at(excerpts[0], analysis, read)
+        if row is None:
+            return analysis, None
+        return replace(analysis, rows=[row], span=None), excerpts[0]
     span, (first, *others) = analysis.span, analysis.rows
     is_likely = span is not None and span.confidence >= LIKELY and analysis.asked.kind != "thing"
     if span is not None and is_likely and span.row in others:
@@ -366,8 +394,7 @@ def _further(
             for row, each in zip(others, told, strict=True)
             if not _holds(context, passages[each.passage], each.start)
         ]
-    is_chain = rests_elsewhere(weighed[analysis.rows[0]], weighed, passages)
-    if read is None or not others or analysis.at_one_place or is_chain:
+    if read is None or not others or analysis.is_chain:
         return list(others)
     logits = read(
         analysis.question, [chain_text(weighed, row, passages) for row in (first, *others)]
@@ -381,6 +408,23 @@ def _further(
             and weight_share(carried_terms(weighed[row], wanted) - known, wanted) >= ADDS
         )
     ]
+
+
+_BEHIND_MARK = re.compile(r"(?:^|\n)[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*\Z")
+
+
+def _sentence_at(excerpt: Excerpt, analysis: _Read, read: Reader | None) -> int | None:
+    """Return the row of the sentence of an excerpt in which the answer is read."""
+    if not isinstance(read, SpanReader):
+        return None
+    place = excerpt.source.start + likeliest_place(analysis.question, excerpt, read)
+    for row, each in enumerate(analysis.weighed):
+        sentence, passage = each.sentence, analysis.passages[each.sentence.passage]
+        start, end = (passage.start + at for at in (sentence.start, sentence.end))
+        if passage.chunk_id == excerpt.source.chunk_id and start <= place < end:
+            in_list = sentence.columns or _BEHIND_MARK.search(passage.text[: sentence.start])
+            return None if in_list else row
+    return None
 
 
 def _readings(analysis: _Read, excerpts: Sequence[Excerpt], read: Reader | None) -> list[Reading]:
@@ -409,28 +453,12 @@ def _holds(excerpt: Excerpt, passage: Passage, start: int) -> bool:
     return is_same and source.start + excerpt.start <= place < source.start + excerpt.end
 
 
-def _excerpted(
-    question: str,
-    excerpts: Sequence[Excerpt],
-    *,
-    figures: Mapping[str, float],
-    intent: Intent | None,
-    read: Reader | None,
-) -> Draft:
-    """Present excerpts below their headings, each from the sentence on that answers."""
-    parts: list[str] = []
-    citations: list[Citation] = []
-    for each in excerpts:
-        spans = [(each.start, each.end)]
-        if read is not None and intent in LED and language_of(question) == "en":
-            spans = _arranged(
-                each, *lead_sentence(question, each, read, nearly=LEADS), words=LONGEST_WORDS
-            )
-        told = []
-        for start, end in spans:
-            citations.append(cite_span(each.source, start, end, number=len(citations) + 1))
-            told.append(render_excerpt(each, (start, end), len(citations)))
-        parts.append("\n\n".join((f"### {each.heading}", *told) if each.heading else told))
+def _excerpted(excerpts: Sequence[Excerpt], *, figures: Mapping[str, float]) -> Draft:
+    """Present excerpts below their headings, each cited as a whole."""
+    parts, citations = [], []
+    for number, each in enumerate(excerpts, start=1):
+        parts.append(render_excerpt(each, number))
+        citations.append(cite_span(each.source, each.start, each.end, number=number))
     best = max(each.score for each in excerpts)
     return Draft(
         text="\n\n".join(parts),
@@ -458,44 +486,32 @@ def _told(read: _Read, context: Excerpt | None, *, figures: Mapping[str, float])
     )
 
 
-_ITEM = re.compile(r"(?m)^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]|```")
-LED = ("definition", "explanation", "cause", "command")
-"""Intents of questions whose excerpt begins with the sentence that answers."""
-LEADS = 2.0
-"""Logits below the best sentence of an excerpt of the earlier one that it begins with."""
-PRECEDES, FOLLOWS = 15, 15
-"""A block with so few words before the sentence that answers, and any list or code, is shown whole;
-else from the sentence on, and what stands before it below where so few words follow."""
-
-
-def _arranged(excerpt: Excerpt, first: int, last: int, *, words: int) -> list[tuple[int, int]]:
-    """Return the spans of an excerpt's source as they are shown, the sentence that answers first.
-
-    A sentence that leans on the one in front of it follows that.
-    """
-    text = excerpt.source.text
-    if _ITEM.search(excerpt.text):
-        return [(excerpt.start, excerpt.end)]
-    end = first + cut_long(text[first : excerpt.end], words=words)
-    if count_words(text[excerpt.start : first]) <= PRECEDES:
-        return [(excerpt.start, end)]
-    spans = [(first, end)]
-    if count_words(text[last:end]) < FOLLOWS:
-        spans.append((excerpt.start, excerpt.start + len(text[excerpt.start : first].rstrip())))
-    return spans
+_ITEM = re.compile(r"(?m)^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]")
+SHORT_BLOCK, PRECEDES, FOLLOWS = 60, 40, 15
+"""A block of so many words, and any list, is shown whole, and one with so few words before the
+sentence; else from the sentence on, and what stands before it below where so few words follow."""
 
 
 def _with_context(
     lines: list[str], citations: list[Citation], context: Excerpt
 ) -> tuple[list[str], list[Citation]]:
-    """Show the first sentence within the block around it, nothing of it twice."""
+    """Show the first sentence within the block around it, nothing of it twice.
+
+    A short block, or one in which it stands near the beginning, is shown whole; a long one from
+    the sentence on, and where little follows, what stands before it comes below.
+    """
     source, text = context.source, context.source.text
     first, last = (each - source.start for each in (citations[0].start, citations[0].end))
     is_inside = citations[0].document_id == source.document_id
     if not (is_inside and context.start <= first < last <= context.end):
         return lines, citations
-    room = AROUND_WORDS - sum(count_words(line) for line in lines[1:])
-    shown = _arranged(context, first, last, words=max(room, count_words(lines[0])))
+    is_short = count_words(context.text) <= SHORT_BLOCK or _ITEM.search(context.text)
+    if is_short or count_words(text[context.start : first]) <= PRECEDES:
+        shown = [(context.start, context.end)]
+    else:
+        shown = [(first, context.end)]
+        if count_words(text[last : context.end]) < FOLLOWS:
+            shown.append((context.start, first))
     told = [(start, start + len(text[start:end].rstrip())) for start, end in shown if end > start]
     parts = [lines[0] if place == (first, last) else plain_excerpt(text, *place) for place in told]
     cited = [cite_span(source, *place, number=1) for place in told]
@@ -528,14 +544,16 @@ def _read(
         wanted=wanted,
         scores=[each.score for each in weighed],
     )
-    span, at_one_place = None, False
+    span = None
     if compared is not None and (compared.verdict is not None or compared.is_choice):
         rows = _both(compared, limit=limit)
     else:
         spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
-        rows, at_one_place = _selected(
-            question, weighed, passages, spans, wanted=wanted, limit=limit, sure=sure, read=read
-        )
+        share = sentence_shares(weighed, spans)
+        if read is not None:
+            share = read_shares(question, weighed, share, passages, read)
+            sure = max(sure, SURE_WHEN_READ[asked.language])
+        rows = select_sentences(weighed, share, wanted=wanted, limit=limit, enough=sure)
         shown = [each for each in spans if each.row in rows]
         if asked.language == "zh":
             rows = with_adjoining(rows, weighed, passages)
@@ -546,38 +564,7 @@ def _read(
             )
             shown = rank_read_spans(found, matrix)
         span = _shown(question, asked, shown, weighed)
-    return _Read(question, asked, wanted, passages, weighed, rows, span, compared, at_one_place)
-
-
-def _selected(
-    question: str,
-    weighed: list[ScoredSentence],
-    passages: Sequence[Passage],
-    spans: Sequence[Candidate],
-    *,
-    wanted: Mapping[str, float],
-    limit: int,
-    sure: float,
-    read: Reader | None,
-) -> tuple[list[int], bool]:
-    """Select sentences, and tell if one place says it all; else others follow the one read best."""
-    language, first = language_of(question), list[int]()
-    is_english = language == "en"
-    if (
-        is_english
-        and isinstance(read, SpanReader)
-        and not rests_elsewhere(max(weighed, key=lambda each: each.score), weighed, passages)
-    ):
-        place = read_one_place(question, weighed, passages, wanted=wanted, reader=read, limit=limit)
-        if place.is_whole:
-            return place.rows, True
-        first = place.rows[:1]
-    share = sentence_shares(weighed, spans)
-    if read is not None:
-        share = read_shares(question, weighed, share, passages, read)
-        sure = max(sure, SURE_WHEN_READ[language])
-    rows = select_sentences(weighed, share, wanted=wanted, limit=limit, enough=sure)
-    return list(dict.fromkeys((*first, *rows)))[:limit], False
+    return _Read(question, asked, wanted, passages, weighed, rows, span, compared)
 
 
 def _shown(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from graph.text.cjk import count_han
@@ -25,10 +25,6 @@ LONGEST_WORDS = 220
 """Words of an excerpt, at most; two Chinese characters count as one."""
 WINDOW_WORDS = 130
 """Words that a reader takes in at once."""
-PROSE_WORDS = 75
-"""Words of prose that the cross-encoder takes in beside the question and the headings."""
-LEAST_WORDS = 10
-"""A shorter first block of a section is a by-line or a date."""
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
 _INDENTED = re.compile(r"[ \t]{2,}\S")
 _GOES_ON = re.compile(r"[a-z,;.)](?!\))")
@@ -38,7 +34,7 @@ _GOES_ON = re.compile(r"[a-z,;.)](?!\))")
 class ExcerptBlock:
     """Block `passages[passage].text[start:end]`, below `heading`, in its section as `place`.
 
-    `section_start` is where the section's heading begins.
+    `section_start` is where the section's heading begins; `above` is the heading above that.
     """
 
     passage: int
@@ -46,6 +42,7 @@ class ExcerptBlock:
     end: int
     heading: str
     form: Form
+    above: str
     section: int
     section_start: int
     place: int
@@ -73,6 +70,7 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
                         end=end,
                         heading=heading,
                         form=form,
+                        above=section.path[-2] if len(section.path) > 1 else _heading(passage),
                         section=number,
                         section_start=_last_heading(section),
                         place=place,
@@ -80,56 +78,6 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
                     )
                 )
     return found
-
-
-def join_blocks(blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> list[ExcerptBlock]:
-    """Join the blocks of a section, or of a box, up to what a reader takes in at once."""
-    found: list[ExcerptBlock] = []
-    for block in blocks:
-        last = found[-1] if found else None
-        if last is not None and (last.passage, last.section) == (block.passage, block.section):
-            text = passages[block.passage].text[last.start : block.end]
-            if count_words(text) <= WINDOW_WORDS and not is_box_title(block):
-                found[-1] = replace(last, end=block.end, text=text)
-                continue
-        found.append(block)
-    return found
-
-
-def split_prose(blocks: Sequence[ExcerptBlock], *, words: int = PROSE_WORDS) -> list[ExcerptBlock]:
-    """Split blocks of prose into whole sentences of about so many words."""
-    found: list[ExcerptBlock] = []
-    for block in blocks:
-        starts = [0]
-        for start, end in sentence_spans(block.text) if block.form == "prose" else ():
-            if start > starts[-1] and count_words(block.text[starts[-1] : end]) > words:
-                starts.append(start)
-        for start, end in zip(starts, [*starts[1:], len(block.text)], strict=True):
-            text = block.text[start:end]
-            place = block.place + (start > 0)
-            at = block.start + start, block.start + end
-            found.append(replace(block, start=at[0], end=at[1], place=place, text=text))
-    return found
-
-
-def text_to_read(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
-    """Return a block behind its title and heading, as a reader takes it in."""
-    title = passages[block.passage].title
-    above = title if block.heading == title else f"{title}: {block.heading}"
-    return f"{above}\n{block.text}"
-
-
-def is_said(block: ExcerptBlock) -> bool:
-    """Check that a block is no mere by-line."""
-    return count_words(block.text) >= LEAST_WORDS
-
-
-def is_box_title(block: ExcerptBlock) -> bool:
-    """Check for the title of a box inside a section: a few words that are no sentence."""
-    return block.form == "prose" and not is_said(block) and not _ENDS.search(block.text)
-
-
-_ENDS = re.compile(r"[.!?:;,。！？：；，][\W\d]*$|\W(?:https?|www\b)", re.I)
 
 
 def _last_heading(section: Section) -> int:

@@ -16,52 +16,59 @@ from numpy.typing import NDArray
 
 from ...plain_text import SPEAKER
 from ...prompts import language_of
+from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
 from ..packing import TextAt
-from .block_prior import HEADING, agreement, promising_blocks, weight_of
 from .blocks import (
     LONGEST_WORDS,
     WINDOW_WORDS,
     ExcerptBlock,
     count_words,
     cut_long,
-    is_box_title,
-    is_said,
-    join_blocks,
+    is_contents,
     split_blocks,
-    text_to_read,
 )
-from .intent import Intent, compared_sides, is_defined_by, shows_intent
+from .intent import Intent, compared_sides, is_defined_by, question_intent, shows_intent
+from .read_spans import SpanReader
 from .sentence_scoring import ScoredSentence
 
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
 """A question and texts to a logit for each, higher for one that answers."""
 
-READ_BLOCKS = 10
-"""Blocks that reach the reader."""
+READ_BLOCKS, MORE_BLOCKS = 10, 18
+"""Blocks that reach the reader, and those that do where none of these answers plainly."""
+READ_AT_ONCE, FOUND = 4, {"en": 9.0, "zh": np.inf}
+"""Blocks that are read together; no further ones are where one has such a logit,
+signs counted."""
+PLAINLY_READ = 5.5
+"""The same behind the first `READ_BLOCKS`, of which there are more in English alone."""
 EACH_OF = 6
 """Passages of which a block reaches the reader, whatever words it shares with the question."""
+DEFINES = 0.5
+"""Bonus of a passage that defines what is asked about; its nearness is 2 at most."""
 SIDE_BLOCKS = 3
 """Blocks that reach the reader for one side of a comparison."""
-LEAD_SENTENCES = 10
-"""Sentences of an excerpt that are read to find the one that answers."""
 READ_PASSAGES = 10
 """Passages, best first, whose blocks are candidates."""
 SHOWN = 2.0
 """Logits for signs of what is asked."""
+HEADING = 3.0
+"""Logits for a heading that carries the whole question, where nothing reads."""
 SHORTEST_WORDS = 90
 """An excerpt below this goes on with the next block of its section."""
+LEAST_WORDS = 10
+"""A shorter first block of a section is a by-line or a date."""
 WHOLE_WORDS = 180
 """A section is shown whole where it is no longer than this."""
-AROUND_WORDS = 110
-"""Words of a fact with the block around it and the sentences that lead to it, about."""
+AROUND_WORDS = 130
+"""Words shown around the sentence that says a fact, at most."""
 ITEM_WORDS = 5
 """A beginning of an item with fewer words goes on with the next sentence."""
 SIBLINGS = 3
-"""From so many items on a long list is shown by the beginning of each."""
+"""From so many sections side by side on they are a list."""
 WORDS = {"en": 0.2, "zh": 0.6}
 """Weight of the best sentence's score and the heading beside the reader's logit."""
 COVERED = {"en": 0.0, "zh": 3.0}
@@ -71,10 +78,15 @@ REACH, LIST_REACH = 2_000, 6_000
 and a list."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
+PLAIN, PLAINLY = 4.0, 1.0
+"""Logit of a block that tells a fact, and how far it lies above that of loose sentences."""
+SETTLED = 5.5
+"""Logit of sentences beside which no block is read."""
 BOTH = {"en": 4.0, "zh": 11.0}
 """A reader's logit from which a block that names all sides is taken to compare them."""
-CLOSE = {"en": 1.0, "zh": 0.6}
-"""A block of another section that is read as so much less is shown below the best one."""
+CLOSE, CLOSE_TO_PLAIN = 1.5, 0.6
+"""A block of another section that is read as so much less is shown below the best one, and below
+one that answers plainly."""
 OPENS = 1.0
 """Logits for the first block of a section."""
 
@@ -113,6 +125,33 @@ class _Weighed:
     covered: float
 
 
+def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Order passages by how near they are to the question by themselves, without the graph.
+
+    What an excerpt answers is said in one place: a passage that many others lead to is not it, and
+    a table of contents is last. A question in Chinese is near by the vectors that read it.
+    """
+    names = ("fused", "multilingual" if language_of(question) == "zh" else "dense")
+    intent = question_intent(question)
+
+    def key(row: int) -> tuple[bool, float, int]:
+        passage = passages[row]
+        defines = intent == "definition" and (
+            is_defined_by(" ".join(passage.headings[-1:]) or passage.title, intent, question)
+            or shows_intent(intent, passage.text, question)
+        )
+        return is_contents(passage.text), -_nearness(passages, row, names) - DEFINES * defines, row
+
+    return [passages[row] for row in sorted(range(len(passages)), key=key)]
+
+
+def _nearness(passages: Sequence[Passage], row: int, names: Sequence[str]) -> float:
+    lists = ([each.scores.get(name, 0.0) for each in passages] for name in names)
+    return sum(
+        (some[row] - min(some)) / (max(some) - min(some)) for some in lists if max(some) > min(some)
+    )
+
+
 def choose_excerpts(
     question: str,
     intent: Intent,
@@ -129,16 +168,51 @@ def choose_excerpts(
     `text_at` gives the document around a passage, where a section began or goes on.
     """
     blocks = split_blocks(passages[:READ_PASSAGES])
-    candidates = _candidates(question, blocks, passages, weighed, wanted)
+    candidates = _candidates(_windows(blocks, passages), weighed, wanted)
     if not candidates:
         return []
     sides = compared_sides(question) if intent == "comparison" else ()
     if sides:
         return _beside(question, sides, candidates, passages, read=read, text_at=text_at)
-    best, *close = _best(question, intent, candidates[:READ_BLOCKS], passages, read=read)
+    most = MORE_BLOCKS if read is not None and language_of(question) == "en" else READ_BLOCKS
+    best, *close = _best(question, intent, candidates[:most], passages, read=read)
+    listed = _siblings(best.block, blocks) if intent == "list" else []
+    if len(listed) >= SIBLINGS:
+        return [_listed(best, listed, passages)]
     first = _outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
     first = first or _extended(best, passages[best.block.passage], text_at)
     return [first, *(_short(each, passages[each.block.passage]) for each in close)]
+
+
+def told_at_one_place(
+    question: str,
+    passages: Sequence[Passage],
+    weighed: Sequence[ScoredSentence],
+    *,
+    wanted: Mapping[str, float],
+    read: Reader,
+    beside: float,
+    text_at: TextAt | None,
+) -> list[Excerpt]:
+    """Return the block that tells a fact plainly better than sentences; maybe none.
+
+    `beside` is the highest logit of the sentences. Those of a chain stand at several places, and
+    read together they are more than any block.
+    """
+    if beside >= SETTLED:
+        return []
+    blocks = split_blocks(passages[:READ_PASSAGES])
+    candidates = _candidates(_windows(blocks, passages), weighed, wanted)[:READ_BLOCKS]
+    if not candidates:
+        return []
+    unsigned = np.zeros(len(candidates), dtype=np.bool_)
+    logits = _read_blocks(question, candidates, passages, read, signs=unsigned)
+    row = int(np.argmax(logits))
+    if logits[row] < max(PLAIN, beside + PLAINLY):
+        return []
+    score = float(logits[row])
+    best = _Best(block=candidates[row].block, score=score, logit=score)
+    return [_extended(best, passages[best.block.passage], text_at)]
 
 
 def around(
@@ -146,49 +220,75 @@ def around(
 ) -> Excerpt | None:
     """Return the block around a sentence; None where it stands in none."""
     passage = passages[sentence.passage]
-    windows = join_blocks(split_blocks([passage]), [passage])
+    windows = _windows(split_blocks([passage]), [passage])
     block = next((each for each in windows if each.start <= sentence.start < each.end), None)
     if block is None:
         return None
     best = _Best(block=block, score=0.0, logit=None)
-    return _extended(best, passage, text_at, whole=AROUND_WORDS)
+    return _extended(best, passage, text_at, whole=AROUND_WORDS, longest=AROUND_WORDS)
 
 
-def lead_sentence(
-    question: str, excerpt: Excerpt, read: Reader, *, nearly: float = 0.0
-) -> tuple[int, int]:
-    """Return the sentence of an excerpt that answers, as a span of its source.
+def likeliest_place(question: str, excerpt: Excerpt, read: SpanReader) -> int:
+    """Return where in the text of an excerpt's source the answer most likely begins."""
+    reading = read.read(question, [excerpt.text])[0]
+    if not reading.begins.size:
+        return excerpt.start
+    return excerpt.start + int(reading.starts[int(np.argmax(reading.begins))])
 
-    The first one that is read as at most so much less than the best, `nearly`, in logits. One that
-    leans on the sentence in front of it begins with that.
-    """
-    text = excerpt.text
-    spans = sentence_spans(text)[:LEAD_SENTENCES]
-    if not spans:
-        return excerpt.start, excerpt.end
-    logits = read(question, [f"{excerpt.heading}: {text[start:end]}" for start, end in spans])
-    row = first = int(np.argmax(logits >= logits.max() - nearly))
-    while first > 0 and _LEANS.match(text[spans[first][0] :]):
-        first -= 1
-    return excerpt.start + spans[first][0], excerpt.start + spans[row][1]
+
+def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
+    """Return the first block of each section beside the best one's, in its passage."""
+    return [
+        each
+        for each in blocks
+        if each.passage == best.passage
+        and each.place == 0
+        and each.above == best.above
+        and each.heading != each.above
+    ]
+
+
+def _listed(best: _Best, listed: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> Excerpt:
+    """Return the sections side by side, with their headings."""
+    block, source = best.block, passages[best.block.passage]
+    text, start = source.text, listed[0].section_start
+    end = start + cut_long(text[start : listed[-1].end])
+    return Excerpt(
+        source=source,
+        start=start,
+        end=end,
+        heading=block.above,
+        text=text[start:end],
+        score=best.score,
+        logit=best.logit,
+    )
+
+
+def _windows(blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> list[ExcerptBlock]:
+    """Join the blocks of a section, or of a box, up to what a reader takes in at once."""
+    found: list[ExcerptBlock] = []
+    for block in blocks:
+        last = found[-1] if found else None
+        if last is not None and (last.passage, last.section) == (block.passage, block.section):
+            text = passages[block.passage].text[last.start : block.end]
+            if count_words(text) <= WINDOW_WORDS and not _is_title(block):
+                found[-1] = replace(last, end=block.end, text=text)
+                continue
+        found.append(block)
+    return found
 
 
 def _candidates(
-    question: str,
     blocks: Sequence[ExcerptBlock],
-    passages: Sequence[Passage],
     weighed: Sequence[ScoredSentence],
     wanted: Mapping[str, float],
 ) -> list[_Weighed]:
-    """Return blocks by what they promise; for Chinese the best of the first passages lead.
+    """Return the best block of each of the first passages, then the others, best first.
 
-    A Chinese block is as good as its best sentence and its heading promise.
+    A block is as good as its best sentence and its heading promise.
     """
-    if language_of(question) == "en":
-        likely = promising_blocks(question, weighed, passages[:READ_PASSAGES], wanted=wanted)
-        return [_Weighed(block=one.block, prior=one.promise, covered=0.0) for one in likely]
     found = []
-    for block in join_blocks(blocks, passages):
+    for block in blocks:
         inside = [
             each.score
             for each in weighed
@@ -196,13 +296,28 @@ def _candidates(
             and block.start <= each.sentence.start < block.end
         ]
         if inside:
-            prior = max(inside) + HEADING * agreement(block.heading, wanted)
-            covered = weight_of(set(tokens(block.text)), wanted)
+            prior = max(inside) + HEADING * _agreement(block.heading, wanted)
+            covered = _share(set(tokens(block.text)), wanted)
             found.append(_Weighed(block=block, prior=prior, covered=covered))
     ordered = sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
     first = {one.block.passage: one for one in reversed(ordered)}
     leading = [first[passage] for passage in sorted(first)[:EACH_OF]]
     return [*leading, *(one for one in ordered if one not in leading)]
+
+
+def _agreement(heading: str, wanted: Mapping[str, float]) -> float:
+    """Return the harmonic mean of the question's share in a heading and the heading's in it."""
+    terms = {term for term in tokens(heading) if not term.isdigit()}
+    share = _share(terms, wanted)
+    known = frozenset[str]().union(*(frozenset(lexical_variants(term)) for term in wanted))
+    precision = len(terms & known) / max(1, len(terms))
+    return 2 * share * precision / (share + precision) if share and precision else 0.0
+
+
+def _share(terms: set[str], wanted: Mapping[str, float]) -> float:
+    """Return the share of the question's weight that some terms hold."""
+    held = (w for term, w in wanted.items() if not terms.isdisjoint(lexical_variants(term)))
+    return sum(held) / sum(wanted.values())
 
 
 def _best(
@@ -219,11 +334,11 @@ def _best(
     scores = np.array([one.prior for one in candidates])
     if read is not None:
         language = language_of(question)
-        logits = read(question, [text_to_read(one.block, passages) for one in candidates])
+        logits = _read_blocks(question, candidates, passages, read, signs=shown)
         covered = np.array([one.covered for one in candidates])
         scores = logits + WORDS[language] * scores + COVERED[language] * covered
     scores = scores + SHOWN * shown
-    opens = [_opens_section(one.block, passages) and is_said(one.block) for one in candidates]
+    opens = [_opens_section(one.block, passages) and _is_said(one.block) for one in candidates]
     scores = scores + OPENS * np.array(opens)
     order = [int(row) for row in np.argsort(-scores, kind="stable")]
     starts = ("list", "steps") if language_of(question) == "en" else ("list", "steps", "comparison")
@@ -238,7 +353,8 @@ def _best(
     other = next((each for each in order if not _same_section(candidates[each].block, first)), row)
     if logits is None or other == row or (shown[row] and not shown[other]):
         return [best]
-    if scores[other] < scores[row] - CLOSE[language_of(question)]:
+    is_plain = logits[row] >= PLAINLY_READ
+    if scores[other] < scores[row] - (CLOSE_TO_PLAIN if is_plain else CLOSE):
         return [best]
     second = candidates[other].block
     return [best, _Best(block=second, score=float(scores[other]), logit=float(logits[other]))]
@@ -267,6 +383,32 @@ def _same_section(block: ExcerptBlock, other: ExcerptBlock) -> bool:
     return same or block.heading == other.heading
 
 
+def _read_blocks(
+    question: str,
+    candidates: Sequence[_Weighed],
+    passages: Sequence[Passage],
+    read: Reader,
+    *,
+    signs: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """Return logits in input order; no block is read behind one that plainly answers.
+
+    Only those of its own section are. One that was not read has the lowest logit. `signs`: which
+    show the signs of what is asked.
+    """
+    logits = np.full(len(candidates), -np.inf)
+    rows = list(range(len(candidates)))
+    while rows:
+        some, rows = rows[:READ_AT_ONCE], rows[READ_AT_ONCE:]
+        logits[some] = read(question, [_read_text(candidates[row].block, passages) for row in some])
+        promise = logits + SHOWN * signs
+        is_more = len(candidates) - len(rows) >= READ_BLOCKS
+        if promise.max() >= (PLAINLY_READ if is_more else FOUND[language_of(question)]):
+            best = candidates[int(np.argmax(promise))].block
+            rows = [row for row in rows if _in_section(candidates[row].block, best)]
+    return logits
+
+
 def _in_section(one: ExcerptBlock, other: ExcerptBlock) -> bool:
     return (one.passage, one.section) == (other.passage, other.section)
 
@@ -291,6 +433,25 @@ def _opens_section(block: ExcerptBlock, passages: Sequence[Passage]) -> bool:
     """Check that a block is the first of its section, and no rest of it in a later passage."""
     is_seen = block.section_start < block.start or passages[block.passage].start == 0
     return block.place == 0 and is_seen
+
+
+def _is_said(block: ExcerptBlock) -> bool:
+    """Check that a block is no mere by-line."""
+    return count_words(block.text) >= LEAST_WORDS
+
+
+def _is_title(block: ExcerptBlock) -> bool:
+    """Check for the title of a box inside a section: a few words that are no sentence."""
+    return block.form == "prose" and not _is_said(block) and not _ENDS.search(block.text)
+
+
+_ENDS = re.compile(r"[.!?:;,。！？：；，][\W\d]*$|\W(?:https?|www\b)", re.I)
+
+
+def _read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
+    title = passages[block.passage].title
+    above = title if block.heading == title else f"{title}: {block.heading}"
+    return f"{above}\n{block.text}"
 
 
 def _beside(
@@ -338,14 +499,16 @@ _LEANS = re.compile(
 """Beginnings that lean on what stands in front of them."""
 
 
-def _standing_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
+def _standing_start(
+    block: ExcerptBlock, blocks: Sequence[ExcerptBlock], *, longest: int = LONGEST_WORDS
+) -> int:
     """Return where an excerpt begins that does not lean on what was left out."""
     start, leaning, words = block.start, block, count_words(block.text)
     for each in reversed(blocks):
         if not _in_section(each, block) or each.end > start:
             continue
         words = words + count_words(each.text)
-        if not _LEANS.match(leaning.text) or words > LONGEST_WORDS:
+        if not _LEANS.match(leaning.text) or words > longest:
             break
         start, leaning = each.start, each
     return start
@@ -354,7 +517,7 @@ def _standing_start(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> int:
 def _rest(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
     """Return the blocks that follow in the same section, up to a box with a title of its own."""
     rest = [each for each in blocks if _in_section(each, block) and each.start >= block.end]
-    titles = (row for row, each in enumerate(rest) if is_box_title(each))
+    titles = (row for row, each in enumerate(rest) if _is_title(each))
     return rest[: next(titles, len(rest))]
 
 
@@ -364,6 +527,7 @@ def _extended(
     text_at: TextAt | None,
     *,
     whole: int = WHOLE_WORDS,
+    longest: int = LONGEST_WORDS,
 ) -> Excerpt:
     """Show a short section whole; else continue a short block with the next, and cut a long one."""
     source, block = _around(best.block, passage, text_at)
@@ -375,11 +539,11 @@ def _extended(
     if section is not None and count_words(text[section:last]) <= whole:
         start, end = section, last
     else:
-        start = _standing_start(block, blocks)
+        start = _standing_start(block, blocks, longest=longest)
         for other in rest:
             if count_words(text[start:end]) < SHORTEST_WORDS:
                 end = other.end
-    end = start + cut_long(text[start:end])
+    end = start + cut_long(text[start:end], words=longest)
     return Excerpt(
         source=source,
         start=start,
@@ -497,13 +661,15 @@ def _section_start(
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
 
 
-def render_excerpt(excerpt: Excerpt, span: tuple[int, int], number: int) -> str:
-    """Return a span of an excerpt's source with the mark of its citation; `[3]` in it is `(3)`."""
-    is_whole = span == (excerpt.start, excerpt.end)  # the text of a list may be shortened
-    shown = (excerpt.text, 0, len(excerpt.text)) if is_whole else (excerpt.source.text, *span)
-    text = plain_excerpt(*shown).strip()
+def render_excerpt(excerpt: Excerpt, number: int) -> str:
+    """Return an excerpt below its heading with the mark of its citation; its own `[3]` is `(3)`."""
+    text = plain_excerpt(excerpt.text, 0, len(excerpt.text))
     gap = "\n" if text.endswith(("```", "|")) else " "
-    return f"{text}{gap}[{number}]"
+    return (
+        f"### {excerpt.heading}\n\n{text}{gap}[{number}]"
+        if excerpt.heading
+        else f"{text}{gap}[{number}]"
+    )
 
 
 def plain_excerpt(text: str, start: int, end: int) -> str:

@@ -17,21 +17,19 @@ from .question_type import classify_question
 
 Intent = Literal["command", "comparison", "cause", "list", "steps", "definition", "explanation"]
 
-_BEGINS = r"(?:^|[.,;:!?])\W*"
 _ENGLISH: tuple[tuple[Intent, str], ...] = (
     ("command", r"\bcommand(?:s|\s+line)?\b"),
     ("comparison", r"\b(?:compare|comparison|contrast|differ|differences?|versus|vs)\b"),
-    ("cause", rf"{_BEGINS}why\b|\bwhat (?:caused|is the (?:reason|cause))\b|\bfor what reason\b"),
+    ("cause", r"^\W*why\b|\bwhat (?:caused|is the (?:reason|cause))\b|\bfor what reason\b"),
     ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some))\b|^\W*what are the\b"
      r"|^\W*(?:which|what) (?:[a-z-]+ )?(?!series|species|news|means)[a-z-]+(?<![ius])s"
      r" (?:do|are|can|does)\b"),
-    ("steps", rf"{_BEGINS}(?:how|where|what) (?:do|can|should|could|must|would) (?:i|you|we|one)\b"
+    ("steps", r"^\W*(?:how|where) (?:do|can|should|could|must|would) (?:i|you|we|one)\b"
      r"|^\W*how to\b"),
     ("definition", r"\bwhat do(?:es)? .{1,60} (?:mean|stand for|refer to)\b|\bmeaning of\b"),
-    ("explanation", rf"{_BEGINS}(?:can|could|may|must|should|do) (?:i|you|we)\b"
-     rf"|{_BEGINS}is it (?:possible|safe)\b"
-     rf"|{_BEGINS}what (?:does|do|should|must|can|happens|happened)\b"
-     rf"|{_BEGINS}how (?:does|is|are|was|were|did|do)\b"
+    ("explanation", r"^\W*(?:can|could|may|must|should|do) (?:i|you|we)\b"
+     r"|^\W*is it (?:possible|safe)\b|^\W*what (?:does|do|should|must|can|happens|happened)\b"
+     r"|^\W*how (?:does|is|are|was|were|did)\b"
      r"|^\W*(?:describe|explain)\b|^\W*tell me (?:about|how)\b"),
     ("definition", r"^\W*(?i:who) (?:is|was|are|were) (?:[A-Z][\w’.-]*\s*){1,4}\?*$"),
 )  # fmt: skip

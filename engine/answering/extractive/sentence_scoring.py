@@ -37,6 +37,13 @@ ALL = 0.95
 SHARED_NAMES = 0.5
 """Weight of shared names relative to a named title."""
 
+NUMBERED = 1.0
+"""Bonus for a numbered thing as the question names it (*berth 40*).
+
+Not fitted: hardly any data set has one.
+"""
+_NUMBERED = re.compile(r"([^\W\d_]{2,})\s+(\d{1,3})\b")
+
 COUNTED = 3.0
 """Bonus for a number of the things that *how many* asks for (*six instrument nodes*).
 
@@ -114,14 +121,18 @@ def score_sentences(
     kinds: tuple[str, ...],
     weight: TokenWeight,
     language: Language,
+    numbered: frozenset[str] = frozenset(),
     counted: re.Pattern[str] | None = None,
 ) -> list[ScoredSentence]:
     """Score all sentences, in order.
 
-    `counted` as of `counted_things`.
+    `numbered` as of `numbered_things`, `counted` as of `counted_things`.
     """
     matrix, hops = sentence_features(sentences, passages, wanted=wanted, kinds=kinds, weight=weight)
     scores = matrix @ np.array(COEFFICIENTS[language])
+    if numbered:
+        holds = [not numbered.isdisjoint(numbered_things(s.text)) for s in sentences]
+        scores += NUMBERED * np.array(holds)
     if counted is not None:
         scores += COUNTED * np.array([counted.search(s.text) is not None for s in sentences])
     scores -= DATELINE * np.array([is_dateline(sentence.text) for sentence in sentences])
@@ -149,6 +160,11 @@ def counted_things(question: str) -> re.Pattern[str] | None:
     return re.compile(rf"\b{_NUMBER}\s+(?:[\w-]+\s+){{0,2}}(?:{stems})", re.I)
 
 
+def numbered_things(text: str) -> frozenset[str]:
+    """Words with the number behind them, in lower case: *berth 40*."""
+    return frozenset(f"{word} {number}" for word, number in _NUMBERED.findall(text.casefold()))
+
+
 def sentence_features(
     sentences: Sequence[Sentence],
     passages: Sequence[Passage],
@@ -165,6 +181,7 @@ def sentence_features(
     own = _held(sentences, forms, lambda s: s.terms | s.tells)
     context = np.maximum(_held(sentences, forms, lambda s: s.context) - own, 0.0)
     before = np.maximum(_held(sentences, forms, lambda s: s.before) - own - context, 0.0)
+    told = np.minimum(own + context, 1.0)
     passage = np.array([s.passage for s in sentences])
     told = np.minimum(own + context, 1.0)
     top = max(max(p.score for p in passages), 1e-9)

@@ -61,44 +61,6 @@ def test_the_span_that_the_reader_sees_is_the_short_answer(name: str) -> None:
     assert short_of(ask(SeeingReader(name, 6.0))).text == name
 
 
-def _manual(*blocks: str) -> Passage:
-    text = "\n\n".join(blocks)
-    return Passage(
-        text=text, score=1.0, relevance=0.9, document_id="b", chunk_id="b", title="Vey Station",
-        start=0, end=len(text),
-    )  # fmt: skip
-
-
-FILLER = " ".join(f"Crate number {number} was painted and stored in a shed." for number in range(9))
-
-
-def test_the_sentence_is_shown_first_in_which_the_reader_sees_the_answer() -> None:
-    manual = _manual(
-        f"Who founded what is a matter of the Vey Station. {FILLER}",
-        f"It began in a shed. The work was started by Maren Holt. {FILLER}",
-    )
-    reader = SeeingReader("Maren Holt", 6.0)
-
-    draft = extractive_answer(QUESTION, [manual], weight=lambda _: 1.0, read=reader)
-
-    assert draft.citations[0].quote == "The work was started by Maren Holt."
-
-
-def test_one_sentence_is_enough_where_the_reader_is_sure_and_three_where_it_is_blind() -> None:
-    manual = _manual(*(f"The Vey Station was founded by {name}. {FILLER}" for name in NAMES))
-
-    sure, blind = (
-        extractive_answer(QUESTION, [manual], weight=lambda _: 1.0, read=SeeingReader(seen, 6.0))
-        for seen in ("Jon Abara", "nobody")
-    )
-
-    assert [each.quote for each in sure.citations] == ["The Vey Station was founded by Jon Abara."]
-    assert len(blind.citations) == len(NAMES)
-
-
-NAMES = ("Maren Holt", "Jon Abara", "Ida Vance")
-
-
 def test_a_text_that_answers_makes_the_short_answer_surer() -> None:
     sure = [short_of(ask(SeeingReader("Maren Holt", logit))).confidence for logit in (0.0, 8.0)]
     assert sure == sorted(sure)
