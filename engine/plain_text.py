@@ -17,8 +17,6 @@ _TABLE_ROW = re.compile(r"\s*\|(?:[^|\n]+\|){2,}\s*$")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)+")
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
 _FENCE = "```"
-SPEAKER = re.compile(r"^([A-Z][\w.'’-]*(?: [A-Z][\w.'’-]*){0,3}):\s", re.MULTILINE)
-"""Beginning of what a speaker says in a transcript."""
 HEADINGS: dict[Language, str] = {"en": "Nearest in the library:", "zh": "资料库中最接近的内容："}
 
 

@@ -57,8 +57,7 @@ from .extractive.chinese_fact_questions import fact_question
 from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_searches, facts_first
 from .extractive.excerpt import READ_PASSAGES, Reader, direct_first
 from .extractive.intent import asked_person, question_intent
-from .extractive.known_as import UNKNOWN, KnownAs, name_candidates, other_name_searches
-from .extractive.windows import TOLD_PASSAGES, is_narrative, windows_first
+from .extractive.known_as import KnownAs, name_candidates, other_name_searches
 from .packing import (
     Draft,
     PackedContext,
@@ -409,33 +408,20 @@ class LocalAnswerer:
         is_person = expander is None and bool(asked_person(question))
         gateway = self._packer.gateway
         has_excerpt = gateway is None and question_intent(question) is not None
-        known_as = self._known_as(question) if gateway is None else UNKNOWN
         if expander is None and gateway is None:
-            expander = other_name_searches(question, known_as)
+            expander = other_name_searches(question, self._known_as(question))
         found = self._retriever.search(
             question,
-            top_k=CANDIDATES if is_fact or has_excerpt else self._candidate_count,
+            top_k=CANDIDATES if is_fact or has_excerpt else self._packer.candidate_count,
             within=within,
             expander=fact_searches if is_fact or is_person else expander,
             on_event=on_event,
         )
         if is_fact:
             return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
-        first = found.passages[:TOLD_PASSAGES]
-        if gateway is None and is_narrative(first):
-            return replace(found, passages=windows_first(question, first, known_as=known_as))
         if has_excerpt:
             return replace(found, passages=direct_first(question, found.passages)[:READ_PASSAGES])
-        if gateway is None:
-            return replace(found, passages=found.passages[: self._retriever.top_k])
         return found
-
-    @property
-    def _candidate_count(self) -> int | None:
-        """The number of passages to retrieve; None for the default."""
-        if self._packer.gateway is None:
-            return max(TOLD_PASSAGES, self._retriever.top_k)
-        return self._packer.candidate_count
 
     def _answer(
         self, question: str, attempt: AnswerRound, *, before: Sequence[TraceStep] = ()

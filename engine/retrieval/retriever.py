@@ -267,11 +267,6 @@ class HybridRetriever:
         self._home: Callable[[], AbstractContextManager[HybridRetriever]] | None = None
         self._views = FilteredViewCache(library, half_life_days=settings.half_life_days)
 
-    @property
-    def top_k(self) -> int:
-        """The number of passages that a search returns unless it says another."""
-        return self._settings.top_k
-
     def only(self, within: DocumentFilter | None) -> HybridRetriever:
         """Return the same retriever restricted to some documents."""
         return self.adjusted(within=within)

@@ -68,7 +68,6 @@ from .sentence_selection import (
     sentence_shares,
     weight_share,
 )
-from .windows import is_narrative, told_excerpts
 
 SAID_FROM, SAID = 2.5, 0.5
 """A reader's logit from which an excerpt is taken to answer, and the probability that it does."""
@@ -78,14 +77,8 @@ LIKE, UNLIKE, UNSAID = 8.0, 6.8, 0.1
 Of CMRC's questions 2 % have no sentence above the second, of those asked without their paragraph
 74 %.
 """
-TOLD_LIKE, STEEPNESS = 7.5, 1.15
-"""Logit by likeness of a story that is as likely to answer as not, and its weight."""
-BY_WORDS, MOST_ODDS = 0.3, 3.0
-"""Weight of the log odds by words beside it, and their bounds: a story uses other words."""
 SHOWN_OF = 3
 """The short answer of a Chinese question is one of so many spans, the likeliest."""
-RIGHT_IF_TOLD = 0.6
-"""Probability that the right place is shown of a narrative or talk that holds the answer."""
 STATED = 0.8
 """Probability that a fact is as the sentence says that states it."""
 LIKELY = 0.5
@@ -176,32 +169,25 @@ def extractive_answer(
     facts = stated_facts(fact, texts, passages) if fact else []
     if fact and not facts and not mentions_fact(fact, texts, passages):
         return abstain(asked.language, detail=f"nothing states the {fact.relation} asked for")
-    introduced = _introducing(question, passages, weighed, known_as, limit=max_sentences)
-    excerpts: list[Excerpt] = []
-    is_told = one_excerpt and intent != "comparison" and is_narrative(passages)
-    if is_told and not facts and not introduced:
-        excerpts = told_excerpts(
-            question, sentences, passages, known_as=known_as, read=chooser, text_at=text_at
-        )
-    is_told = bool(excerpts)
     analysis = _read(
         question, asked, passages, weighed, wanted=wanted,
         limit=max_sentences,
         sure=sure,
-        read=None if intent or is_told else chooser,
+        read=None if intent else chooser,
         types=types,
     )  # fmt: skip
     if facts:
         analysis = _stating(analysis, facts, limit=max_sentences)
     elif fact and fact.is_kin:
         analysis = replace(analysis, span=None)
+    introduced = _introducing(question, passages, weighed, known_as, limit=max_sentences)
     if introduced:
         analysis = replace(analysis, rows=introduced, span=None, compared=None)
-    if one_excerpt and not (facts or introduced or is_told or analysis.is_decided):
+    excerpts: list[Excerpt] = []
+    if one_excerpt and not facts and not introduced and not analysis.is_decided:
         excerpts = _excerpts(analysis, intent, read=chooser, text_at=text_at)
     context: Excerpt | None = None
-    is_fact = intent is None and asked.language == "en" and not is_told
-    if one_excerpt and is_fact and not analysis.is_decided:
+    if one_excerpt and intent is None and asked.language == "en" and not analysis.is_decided:
         analysis, context = _in_context(analysis, excerpts, read=read, text_at=text_at)
     found = evidence_features(
         question,
@@ -213,15 +199,11 @@ def extractive_answer(
         readings=_readings(analysis, excerpts, chooser),
     )
     logits = [each.logit for each in excerpts if each.logit is not None]
-    if logits and is_told and asked.language == "zh":
-        found = _by_likeness_of_told(found, max(logits))
-    elif chooser is not None and asked.language == "zh" and not analysis.is_decided:
+    if chooser is not None and asked.language == "zh" and not analysis.is_decided:
         read_as = logits or chooser(question, _chains(analysis)).tolist()
         found = _by_likeness(found, read_as, are_sentences=not excerpts)
     elif max(logits, default=0.0) >= SAID_FROM:
         found = {**found, "held": max(found["held"], SAID)}
-    if is_told:
-        found = {**found, "evidence": min(found["evidence"], RIGHT_IF_TOLD * found["held"])}
     if facts or introduced:
         found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
     if excerpts and context is None:
@@ -229,9 +211,7 @@ def extractive_answer(
     else:
         draft = _told(analysis, context, figures=found)
     if found["held"] >= min_evidence:
-        if is_told:
-            return _hesitant(draft, question, by=found["held"])
-        return draft if excerpts else _hesitant(draft, question, by=draft.evidence)
+        return draft if excerpts else _hesitant(draft, question)
     is_near = one_excerpt and _is_near(found, asked.language)
     return _declined(draft, question, is_near=is_near, least=min_evidence)
 
@@ -245,10 +225,10 @@ HESITANT = 0.4
 """An answer that is likely to be right by less is told below a word of doubt."""
 
 
-def _hesitant(draft: Draft, question: str, *, by: float | None) -> Draft:
+def _hesitant(draft: Draft, question: str) -> Draft:
     is_read = "logit" in draft.figures  # without a reader the short answer is less calibrated
     is_sure = is_read and draft.short is not None and draft.short.is_confident
-    if is_sure or by is None or by >= HESITANT:
+    if is_sure or draft.evidence is None or draft.evidence >= HESITANT:
         return draft
     doubt = in_script_of(question, HESITATION[language_of(question)])
     return replace(draft, text=f"{doubt}\n\n{draft.text}")
@@ -283,15 +263,6 @@ def _by_likeness(
         held = max(held, SAID)
     elif logit < UNLIKE and are_sentences and found["coverage"] < 1.0:
         held = min(held, UNSAID)
-    return {**found, "logit": logit, "held": held, "evidence": held}
-
-
-def _by_likeness_of_told(found: Mapping[str, float], logit: float) -> dict[str, float]:
-    """Judge by likeness and words whether what is told answers a question."""
-    by_words = math.log(found["held"] / (1.0 - found["held"]))
-    odds = STEEPNESS * (logit - TOLD_LIKE)
-    odds += BY_WORDS * min(max(by_words, -MOST_ODDS), MOST_ODDS)
-    held = 1.0 / (1.0 + math.exp(-odds))
     return {**found, "logit": logit, "held": held, "evidence": held}
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...plain_text import SPEAKER
 from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
@@ -614,7 +613,7 @@ def _around(
     block: ExcerptBlock, passage: Passage, text_at: TextAt | None, *, reach: int = REACH
 ) -> tuple[Passage, ExcerptBlock]:
     """Return a passage with what stands around it in its document, and a block whole in that."""
-    before, behind = text_before(passage, text_at, reach), text_behind(passage, text_at, reach)
+    before, behind = _before(passage, text_at, reach), _behind(passage, text_at, reach)
     wide = replace(
         passage,
         text=f"{before}{passage.text}{behind}",
@@ -631,7 +630,7 @@ def _around(
     return wide, replace(block, passage=0, start=start, end=end, section=section)
 
 
-def text_before(passage: Passage, text_at: TextAt | None, reach: int) -> str:
+def _before(passage: Passage, text_at: TextAt | None, reach: int) -> str:
     """Return whole paragraphs that lead to a passage, from its last code block on."""
     start = max(0, passage.start - reach)
     found = text_at(passage.document_id, start, passage.start) if text_at else ""
@@ -642,7 +641,7 @@ def text_before(passage: Passage, text_at: TextAt | None, reach: int) -> str:
     return found if found.count("```") % 2 == 0 else found.rpartition("```")[2]
 
 
-def text_behind(passage: Passage, text_at: TextAt | None, reach: int) -> str:
+def _behind(passage: Passage, text_at: TextAt | None, reach: int) -> str:
     """Return whole paragraphs that follow a passage."""
     found = text_at(passage.document_id, passage.end, passage.end + reach) if text_at else ""
     return found if len(found) < reach else found.rpartition("\n\n")[0]
@@ -692,8 +691,7 @@ def _reflowed(text: str) -> str:
         is_fence = line.lstrip().startswith("```")
         last = lines[-1] if lines else ""
         is_wrapped = len(last) >= _WRAPPED_CHARACTERS and "   " not in last.strip()
-        is_apart = is_code or last.startswith(("#", "|")) or SPEAKER.match(line)
-        if is_wrapped and line[:1].isalpha() and not is_apart:
+        if is_wrapped and line[:1].isalpha() and not (is_code or last.startswith(("#", "|"))):
             lines[-1] = f"{last} {line}"
         else:
             lines.append(line)

@@ -18,7 +18,6 @@ from functools import cache, lru_cache
 import yaml
 
 from ...errors import SourceError
-from ...plain_text import SPEAKER
 from ...types import MetaValue
 from ..document import REPLACEMENT, Content, ReadOptions, iso_date, one_line, sanitise_text
 from .ebook import read_ebook
@@ -227,13 +226,6 @@ def _checked(text: str) -> str:
     return sanitise_text(text)
 
 
-_CHAPTER = re.compile(
-    r"^\s*(?:第[一二三四五六七八九十百零〇\d]{1,6}[回章卷部篇]|(?:chapter|part|book)\s+[\divxlc]+\b)",
-    re.I | re.M,
-)
-"""Heading of one part of several, which is not the title of the whole."""
-
-
 def plain_title(text: str) -> str | None:
     """Return the title that an unmarked plain text gives itself, or None."""
     head = text[:4000]
@@ -242,10 +234,6 @@ def plain_title(text: str) -> str | None:
     if labelled:
         return one_line(labelled.group(1))
     line = one_line(first).lstrip("#").strip()  # a Markdown heading, as texts in hand often have
-    if len(_CHAPTER.findall(text)) > 1 and _CHAPTER.match(first):
-        return None
-    if SPEAKER.match(first) and len(SPEAKER.findall(head)) > 2:
-        return None
     if len(first) > _TITLE_LIMIT or _HEADER_LINE.match(line) or not _NAMES_SOMETHING.search(line):
         return None
     ends_like_prose = line[-1] in ".,;:!?。，；：！？、"

@@ -140,8 +140,6 @@ def test_the_hash_is_of_the_bytes_and_the_metadata_name_path_and_type(tmp_path: 
         pytest.param("x" * 200, None, id="too long"),
         pytest.param("<!DOCTYPE x>\nabc", None, id="markup"),
         pytest.param("12\n\ntext", None, id="a number"),
-        pytest.param("第一回 桃园\n\n话说\n\n第二回 怒鞭\n\n且说", None, id="a chapter of several"),
-        pytest.param("Chair: So\nAnn Lee: Yes.\nChair: Good.\n", None, id="a speaker's turn"),
     ],
 )
 def test_plain_text_names_itself(text: str, title: str | None) -> None:
