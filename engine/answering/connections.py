@@ -61,6 +61,8 @@ _READ, _READING = 8, 0.5
 """Sentences that a reader orders, and the length that it adds to the one it likes least."""
 _MAX_QUOTE = 400
 """Maximum length of a sentence in characters."""
+_PART = 3
+"""Characters of a part of a Chinese name."""
 _NAMED = ("PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT")
 _SPEECH = re.compile(r"[“\"‘「：]\s*\S")
 _PRONOUN = re.compile(r"^(?:He|She|It|They)\b|^[他她它](?!们)")
@@ -207,15 +209,26 @@ class _Connection:
     known: dict[tuple[str, str], list[_Step]] = field(default_factory=dict)
 
     def draft(self, pairs: Sequence[tuple[str, str]]) -> Draft | None:
-        """Answer for the first pair of which both are known, else of which one is."""
+        """Answer for the first pair of which both are known, else of which one is.
+
+        None where what is unknown is described by words of the documents: search finds more.
+        """
         found = [(pair, [self._find(name) for name in pair]) for pair in pairs]
         for _, (one, other) in found:
             if one and other and one.id != other.id and (one.view or other.view):
                 return self._connected(one, other)
         for (first, second), (one, other) in found:
-            if (one is None) != (other is None):
-                return self._unknown(first if one is None else second, one or other)
+            name = first if one is None else second
+            if (one is None) != (other is None) and not self._is_partly_said(name):
+                return self._unknown(name, one or other)
         return None
+
+    def _is_partly_said(self, name: str) -> bool:
+        """Check whether a part of an unknown name stands in the documents, as of a description."""
+        parts = re.findall(r"\w{4,}", name)
+        if has_han(name):
+            parts = [name[start : start + _PART] for start in range(len(name) - _PART + 1)]
+        return any(self.explorer.is_said(part) for part in parts)
 
     def _find(self, name: str) -> _End | None:
         """Return the entity called so, else the most mentioned one whose name holds these words.

@@ -106,6 +106,16 @@ def test_what_is_not_connected_is_said_to_be_so_with_what_is_nearest(
     check(engine, unknown)
 
 
+def test_a_thing_that_is_described_by_words_of_the_documents_is_searched_for(
+    engine: KnowledgeEngine,
+) -> None:
+    answer = engine.ask("What has Ada Quill to do with whoever founded a press of harbours?")
+
+    assert "among the names known" not in answer.text
+    assert "Ada Quill founded the Harbour Press in 1902." in answer.text
+    check(engine, answer)
+
+
 def test_an_overview_lists_topics_with_sentences_that_stand_in_their_documents(
     engine: KnowledgeEngine,
 ) -> None:
