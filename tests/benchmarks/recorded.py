@@ -4,10 +4,10 @@
 
 `recorded/replies.jsonl` holds replies by the digest of their prompts; a prompt that has changed
 since has none, is counted, and its question is left out. `recorded/verdicts.jsonl` holds the
-questions, the answer (`baseline`) that the same model wrote from LlamaIndex's vector retrieval with
-as many prompt tokens, and which of the two was preferred, one verdict a pair; a tie counts half.
-The model that wrote them judged them too, knew the arms, and did not read every prompt of the
-baseline whole: a blind reading says more.
+questions. For 36 of them (18 over Debian's handbook, whose answers are not replayed) it has what
+two judges said, who saw this answer and one that the same model wrote from LlamaIndex's vector
+retrieval with as many prompt tokens (`baseline`), unmarked and in both orders: which tells more,
+which is more correct (a tie counts half), and how many of the points expected each holds.
 
 Printed: how many of the expected points the answers hold, claims flagged, prompt tokens a question,
 and the preferences.
@@ -68,9 +68,14 @@ def asked(engine: KnowledgeEngine, row: Mapping[str, Any]) -> Answer | None:
         return None
 
 
-def preferred(judged: Sequence[Mapping[str, Any]], on: str) -> float:
-    votes = [WORTH[row[on]] for row in judged]
-    return sum(votes) / len(votes)
+def tell_verdicts(mode: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print what the judges preferred, and the expected points that both answers hold."""
+    votes = [vote for row in rows for vote in row["verdicts"]]
+    asked_for = sum(row["points"] * len(row["verdicts"]) for row in rows)
+    shares = ", ".join(f"{on} {sum(WORTH[v[on]] for v in votes) / len(votes):.2f}" for on in JUDGED)
+    held = {arm: sum(vote["held"][arm] for vote in votes) for arm in ("ours", "baseline")}
+    print(f"{mode}: preferred to vector retrieval on {shares} of {len(rows)} questions")
+    print(f"  points held {held['ours']} and {held['baseline']} of {asked_for}, two judges")
 
 
 def tell(row: Mapping[str, Any], answer: Answer, expected: Mapping[str, Any] | None) -> str:
@@ -88,29 +93,31 @@ def main() -> None:
     arguments = parser.parse_args()
     replies = {row["prompt"]: row["reply"] for row in rows("replies.jsonl")}
     verdicts = rows("verdicts.jsonl")
+    replayed = [row for row in verdicts if row.get("library", "sample") == "sample"]
     questions = (ROOT / "data" / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     expected = {row["id"]: row for row in map(json.loads, questions) if row["type"] == "global"}
     changed = 0
     with OpenAIServer() as server, tempfile.TemporaryDirectory() as folder:
         server.answer_with(lambda request: answered_by(replies, request))
-        llm = {**server.settings(retries=0), "context_window_tokens": WINDOW_TOKENS}
-        settings = Settings.model_validate({"llm": llm})
-        with KnowledgeEngine.open(Path(folder) / "library", settings=settings) as engine:
-            engine.add(ROOT / "data" / "corpus")
-            for row in verdicts:
-                answer = asked(engine, row)
-                if answer is None:
-                    changed += 1
-                    print(f"{row['id']:12}its prompt has changed")
-                    continue
-                print(tell(row, answer, expected.get(row["id"].removesuffix("-high"))))
-                if arguments.show:
-                    print(answer.text, end="\n\n")
-    print(f"{changed} of {len(verdicts)} prompts have changed since they were recorded")
+        for window in sorted({row.get("window_tokens", WINDOW_TOKENS) for row in replayed}):
+            llm = {**server.settings(retries=0), "context_window_tokens": window}
+            settings = Settings.model_validate({"llm": llm})
+            with KnowledgeEngine.open(Path(folder) / str(window), settings=settings) as engine:
+                engine.add(ROOT / "data" / "corpus")
+                for row in replayed:
+                    if row.get("window_tokens", WINDOW_TOKENS) != window:
+                        continue
+                    answer = asked(engine, row)
+                    if answer is None:
+                        changed += 1
+                        print(f"{row['id']:12}its prompt has changed")
+                        continue
+                    print(tell(row, answer, expected.get(row["id"].removesuffix("-high"))))
+                    if arguments.show:
+                        print(answer.text, end="\n\n")
+    print(f"{changed} of {len(replayed)} prompts have changed since they were recorded")
     for mode in ("global", "local"):
-        judged = [row for row in verdicts if row["mode"] == mode and "baseline" in row]
-        shares = ", ".join(f"{on} {preferred(judged, on):.2f}" for on in JUDGED)
-        print(f"{mode}: preferred to vector retrieval on {shares} of {len(judged)} questions")
+        tell_verdicts(mode, [r for r in verdicts if r["mode"] == mode and "verdicts" in r])
 
 
 if __name__ == "__main__":
