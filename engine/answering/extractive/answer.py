@@ -461,6 +461,8 @@ _ITEM = re.compile(r"(?m)^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]")
 SHORT_BLOCK, PRECEDES, FOLLOWS = 60, 40, 15
 """A block of so many words, and any list, is shown whole, and one with so few words before the
 sentence; else from the sentence on, and what stands before it below where so few words follow."""
+WHOLE_ITEM = 8
+"""Least words of a list item that is understood without the others."""
 
 
 def _with_context(
@@ -468,8 +470,9 @@ def _with_context(
 ) -> tuple[list[str], list[Citation]]:
     """Show the first sentence within the block around it, nothing of it twice.
 
-    A short block, or one in which it stands near the beginning, is shown whole; a long one from
-    the sentence on, and where little follows, what stands before it comes below.
+    Of a list its item is shown. A short block, or one in which it stands near the beginning, is
+    shown whole; a long one from the sentence on, and where little follows, what stands before it
+    comes below.
     """
     source, text = context.source, context.source.text
     first, last = (each - source.start for each in (citations[0].start, citations[0].end))
@@ -477,7 +480,10 @@ def _with_context(
     if not (is_inside and context.start <= first < last <= context.end):
         return lines, citations
     is_short = count_words(context.text) <= SHORT_BLOCK or _ITEM.search(context.text)
-    if is_short or count_words(text[context.start : first]) <= PRECEDES:
+    item = _item_of(context, first, last)
+    if item is not None:
+        shown = [item]
+    elif is_short or count_words(text[context.start : first]) <= PRECEDES:
         shown = [(context.start, context.end)]
     else:
         shown = [(first, context.end)]
@@ -493,6 +499,17 @@ def _with_context(
             for number, each in enumerate([*cited[:1], *citations[1:], *cited[1:]], start=1)
         ],
     )
+
+
+def _item_of(context: Excerpt, first: int, last: int) -> tuple[int, int] | None:
+    """Return the item of a list that holds a sentence and says enough to stand alone."""
+    items = [match for match in _ITEM.finditer(context.text) if "|" not in match.group()]
+    starts = [context.start + match.start() for match in items]
+    start = max((each for each in starts if each <= first), default=None)
+    end = min((each for each in starts if each >= last), default=context.end)
+    if start is None or count_words(context.source.text[start:end]) < WHOLE_ITEM:
+        return None
+    return start, end
 
 
 def _read(

@@ -708,3 +708,19 @@ def test_what_adjoins_the_best_part_and_answers_nearly_as_well_is_shown_with_it(
     apart = manual(f"Make the key first. {FILLER}", f"The winch: start it. {FILLER}")
     only = excerpt_of(apart, "How do I start the winch?", {"key first": -4.0, "start it": 5.0})
     assert "Make the key first." not in only
+
+
+def test_a_fact_of_a_list_is_shown_as_its_item() -> None:
+    minutes = _passage(
+        "1. The club bought a greenhouse for 340 pounds from the farm by the mill.\n"
+        "2. The seed swap is on Sunday 26 April in the village hall, from ten to one.\n"
+        "3. Nobody waters with a hose between 9 and 18 o'clock in July and August.\n"
+    )
+    prices = _passage(
+        "- swap: Sunday\n- hose: July\n- greenhouse: 340 pounds, bought by the club\n"
+    )
+
+    assert _asked("When is the seed swap?", [minutes]).text == (
+        "2. The seed swap is on Sunday 26 April in the village hall, from ten to one. [1]"
+    )
+    assert "hose: July" in _asked("When is the swap?", [prices]).text
