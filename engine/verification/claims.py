@@ -371,7 +371,7 @@ def read_claims(
     """
     parts = parse_claims(reply, question=reader.question)
     sources = [reader.source(passage) for passage in passages]
-    whole = " ".join(text for one in passages for text in (one.title, *one.headings, one.text))
+    whole = " ".join(source.told for source in sources)
     verdicts: dict[tuple[int, int], Verdict] = {}
     unknown = 0
     for place, unit in enumerate(parts.units):

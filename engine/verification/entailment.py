@@ -93,6 +93,11 @@ class EvidenceSource:
         """Return the headings above the sentences."""
         return " › ".join((self.passage.title, *self.passage.headings))
 
+    @property
+    def told(self) -> str:
+        """Return headings and sentences, without instructions that the text holds."""
+        return " ".join((self.above, *(each.text for each in self.sentences)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportScore:
@@ -352,7 +357,7 @@ class EntailmentScorer:
         """
         if not lacking or _covered(claim, [each for _, each in chosen]) < SAID:
             return tuple(lacking)
-        whole = " ".join(f"{one.above} {one.passage.text}" for one in sources)
+        whole = " ".join(one.told for one in sources)
         absent = missing_quantities(claim.figures, quantities(whole))
         beside = Beside(passages=whole)
         absent |= set(missing_names(claim.names, whole, beside, claim=claim.text))
@@ -367,7 +372,7 @@ class EntailmentScorer:
     def _across(self, claim: CheckedClaim, sources: Sequence[EvidenceSource]) -> SupportScore:
         """Compare a claim across languages: figures, names and meaning."""
         every = [(n, each) for n, source in enumerate(sources) for each in source.sentences]
-        whole = "\n".join(f"{source.above}\n{source.passage.text}" for source in sources)
+        whole = "\n".join(source.told for source in sources)
         absent = missing_figures(claim.figures, whole)
         found = [self._part_across(claim.text, every, sources)]
         if not found[0][1]:
