@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from graph.text.cjk import HAN_CHARACTER
+from ..prompts import language_of
 
 _PERSON = (
     r"director|author|writer|founder|president|mother|father|husband|wife|spouse|performer|singer"
@@ -121,7 +121,7 @@ class Hop:
 
 def find_hop(question: str) -> Hop | None:
     """Return the inner part of a two-step question; None where one step is asked."""
-    if HAN_CHARACTER.search(question):
+    if language_of(question) == "zh":
         return _chinese(question)
     if _CHOICE.search(question):
         return None

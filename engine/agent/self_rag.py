@@ -152,7 +152,7 @@ class SelfRag:
 
     Args:
         max_rounds: how many further rounds there may be.
-        retriever: weighs words for feedback among the documents that may be seen.
+        retriever: weighs words among the documents that may be seen.
         client: the deciding and rewriting model; None goes by rules.
     """
 

@@ -87,7 +87,10 @@ def search(
     question: Annotated[list[str], typer.Argument(help="What to look for.")],
     user: UserOption,
     topic: Annotated[str, typer.Option(help="Only conversations of this topic.")] = "",
-    top_k: Annotated[int, typer.Option("--top-k", help="How many passages.", min=1, max=50)] = 5,
+    top_k: Annotated[
+        int | None,
+        typer.Option("--top-k", help="How many passages; else memory.top_k.", min=1, max=50),
+    ] = None,
     library: LibraryOption = DEFAULT_LIBRARY,
     profile: ProfileOption = None,
     json_output: JsonOption = False,

@@ -146,7 +146,8 @@ def named_thing(question: str) -> set[str]:
         return set()
     if found["zh"]:
         return set(tokens(found["zh"]))
-    return set(tokens((found["thing"] or found["of"]).split()[-1]))
+    words = (found["thing"] or found["of"]).split()
+    return set(tokens(" ".join(words[-1:])))
 
 
 def _value(quote: _Quote, asked: set[str], rank: int, answer: Answer | None) -> float | None:

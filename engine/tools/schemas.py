@@ -159,7 +159,9 @@ class RecallArguments(Arguments):
     other_names: ClassVar = {"question": "query", "limit": "top_k"}
 
     query: str = Field(min_length=1, max_length=4_000, description="What to look for, in words.")
-    top_k: int = Field(5, ge=1, le=MOST_PASSAGES, description="Maximum number of passages.")
+    top_k: int | None = Field(
+        None, ge=1, le=MOST_PASSAGES, description="Maximum number of passages; else as set."
+    )
     topic: str = Field("", max_length=64, description="Only conversations of this topic bucket.")
 
 

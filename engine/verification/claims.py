@@ -388,8 +388,8 @@ def read_claims(
                     summing_up=summing_up,
                 )
                 if summing_up and not verdict.supported and not verdict.unchecked:
-                    told = [sources[n - 1] for n in named] or sources
-                    verdict = _summed(verdict, told, reader, min_support, whole)
+                    told = [sources[n - 1] for n in named]
+                    verdict = _summed(verdict, told, sources, reader, min_support, whole)
                 verdicts[place, order] = verdict
     return Reading(parted=parts, verdicts=_without_leads(parts, verdicts), unknown=unknown)
 
@@ -483,14 +483,16 @@ def _elsewhere(
 
 def _summed(
     verdict: Verdict,
-    sources: Sequence[EvidenceSource],
+    marked: Sequence[EvidenceSource],
+    every: Sequence[EvidenceSource],
     reader: EntailmentScorer,
     min_support: float,
     whole: str,
 ) -> Verdict:
-    """Return the verdict on a claim that several sources may support together."""
+    """Return the verdict on a claim that its sources, without marks all, support together."""
+    sources = marked or every
     statement = reader.statement(verdict.text)
-    foreign = any(is_foreign(verdict.text, source) for source in sources)
+    foreign = any(is_foreign(verdict.text, source) for source in marked)
     absent = set(missing_quantities(statement.figures, quantities(whole)))
     if not foreign:
         absent |= set(missing_names(statement.names, whole, Beside(), claim=verdict.text))

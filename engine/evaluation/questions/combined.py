@@ -405,7 +405,7 @@ def absent(
         words = set(tokens(heading))
         others = [one for one in long if one.language == own.language and one != own]
         some = others[number % max(1, len(others)) :][:_OTHERS]
-        lacking = [one for one in some if words and not words & held[one.id]]
+        lacking = [one for one in some if held[one.id] and words and not words & held[one.id]]
         if lacking and not _VAGUE.match(heading):
             alike = set(tokens(own.text))
             other = max(lacking, key=lambda one: len(alike & held[one.id]) / len(held[one.id]))

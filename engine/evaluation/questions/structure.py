@@ -72,7 +72,7 @@ _NO_COLUMN = re.compile(
     r"^(?:#|no\.?|what|who|when|where|how|why|notes?|remarks?|comments?|description|value|content|内容|回答|答案|值|备注|说明|事件|序号|event|item|answer)$",
     re.IGNORECASE,
 )
-_NUMERIC = re.compile(r"[^\d]{0,2}([\d,]+(?:\.\d+)?)\s*([^\d\s,.;()]{0,12})$")
+_NUMERIC = re.compile(r"[^\d]{0,2}(\d[\d,]*(?:\.\d+)?)\s*([^\d\s,.;()]{0,12})$")
 _ORDER_COLUMN = re.compile(
     r"year|date|day|time|serial|no\b|number|page|version|年|日期|时间|编号", re.I
 )

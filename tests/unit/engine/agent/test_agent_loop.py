@@ -390,3 +390,9 @@ def test_a_workflow_takes_a_decider_of_ones_own_within_the_limits() -> None:
 
 async def _run(workflow: SearchWorkflow) -> Answer:
     return await workflow.run(question=QUESTION)
+
+
+def test_an_english_question_with_a_chinese_name_is_taken_apart() -> None:
+    hop = find_hop("Where was the director of the film 红高粱 born?")
+    assert hop is not None
+    assert hop.inner == "Who is the director of the film 红高粱?"

@@ -274,3 +274,9 @@ def test_an_unnamed_thing_is_not_asked_for_its_reason() -> None:
 def test_an_opinion_with_its_reason_is_no_definition() -> None:
     found = asked("Gull Quay Museum is a burden to the town because the roof leaks.")
     assert set(found) == {"why"}
+
+
+def test_a_cell_of_commas_is_no_figure() -> None:
+    text = "| Name | Cost |\n|---|---|\n| Alpha | -, |\n| Beta | -, |\n| Gamma | 3 |\n"
+    document = SourceDocument(id="d", title="Harbour Works", text=text, language="en")
+    assert "comparison" not in {one.kind for one in structure_questions(document)}
