@@ -128,7 +128,8 @@ def connection_pairs(question: str) -> list[tuple[str, str]]:
             continue
         named = found.groupdict()
         if named.get("a"):
-            return [(_bare(named["a"]), _bare(named["b"]))]
+            both = _bare(named["a"]), _bare(named["b"])
+            return [both] if all(both) else []
         pair = named["pair"]
         pair = re.sub(r"^both ", "", pair, flags=re.IGNORECASE)
         cuts = [(pair[: cut.start()], pair[cut.end() :]) for cut in _AND.finditer(pair)]
@@ -266,11 +267,11 @@ class _Connection:
         if direct and (way is None or direct[0].length <= self._length(way)):
             lines = self._directly(one, other, direct)
         elif way is not None:
-            names = " and ".join(end.name for end in way[1:-1])
+            names = self._say(" and ", "、").join(end.name for end in way[1:-1])
             lines = [
                 self._say(
                     f"{one.name} and {other.name} are connected through {names}:",
-                    f"{one.name}与{other.name}通过{names.replace(' and ', '、')}相联系：",
+                    f"{one.name}与{other.name}通过{names}相联系：",
                 )
             ]
             for number, (start, end) in enumerate(pairwise(way), start=1):

@@ -64,6 +64,7 @@ def test_a_question_for_a_connection_names_its_two_ends(
         "What is the difference between testing and unstable?",
         "How do I connect to the network?",
         "沈望舒是谁？",
+        'What does "" have to do with Ada Quill?',
     ],
 )
 def test_other_questions_ask_for_no_connection(question: str) -> None:

@@ -171,6 +171,18 @@ def test_an_empty_library_abstains(open_engine, tmp_path: Path, way: Selection) 
         assert overview(engine, way).answer(QUESTION).abstained
 
 
+def test_documents_of_one_title_are_all_listed(open_engine, tmp_path: Path) -> None:
+    texts = ("The harbour was built in 1901 by the engineer Anna Reed.",
+             "The bakery of Milltown sells forty loaves of rye bread every day.")  # fmt: skip
+    with open_engine(tmp_path / "library") as engine:
+        for number, text in enumerate(texts):
+            engine.add_text(text, title="Notes", document_id=f"notes-{number}")
+        answer = engine.ask("What are these documents about?")
+
+    assert "Notes:" in answer.text
+    assert "Notes (notes-1)" in answer.text
+
+
 def test_more_effort_tells_of_more_topics(free: KnowledgeEngine) -> None:
     def topics(effort: Effort) -> float:
         steps = overview(free, "lazy", effort).answer(GENERIC).trace

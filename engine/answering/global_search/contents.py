@@ -486,7 +486,6 @@ class _Page(_Writer):
         return [
             self._block(topic, title, said)
             for topic, title, said in zip(topics, titles, told, strict=True)
-            if title
         ]
 
     def _sentences(
@@ -496,11 +495,10 @@ class _Page(_Writer):
         *,
         most: int,
         chapters: bool = False,
-        by_meaning: bool = True,
     ) -> tuple[list[Said], list[list[Said]]]:
         return leading_sentences(
             list(zip(topics, titles, strict=True)),
-            self.scene.retriever.text_vectors if by_meaning else lambda _: None,
+            self.scene.retriever.text_vectors,
             chinese=self.chinese,
             most=most,
             chapters=chapters,
@@ -513,7 +511,7 @@ class _Page(_Writer):
         told += "" if said else self._heading_mark(topic.units[0])
         others = [unit.title for unit in topic.units if unit.title not in ("", title)]
         others = list(dict.fromkeys(others))
-        if others:
+        if others and count > 1:
             more = len(others) - _SHOWN_TITLES
             rest = [self.say(f"{more} more", f"另有 {more} 份")] if more > 0 else []
             shown = self.say("; ", "；").join(others[:_SHOWN_TITLES] + rest)
@@ -539,8 +537,9 @@ class _Page(_Writer):
         )
         if fitting:
             return fitting[0][2]
-        document = plain_title(topic.units[0].chunks[0].title)
-        return document if document not in taken else ""
+        first = topic.units[0]
+        document = plain_title(first.chunks[0].title)
+        return document if document not in taken else f"{document} ({first.document_id})"
 
     def _title_score(self, unit: Unit, place: int, topic: Topic) -> float:
         """Return how well a unit's title names what the whole topic is about."""
