@@ -414,8 +414,10 @@ def test_a_page_of_another_site_reaches_nothing(
 
 def test_too_large_a_body_is_refused(served: str) -> None:
     headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-    answer = httpx.post(served, content=b" " * 9_000_000, headers=headers, timeout=30)
-    assert answer.status_code == 413
+    body = b" " * 9_000_000
+    # The server hangs up while the body is still being sent, so the reply may end early.
+    with httpx.stream("POST", served, content=body, headers=headers, timeout=30) as answer:
+        assert answer.status_code == 413
 
 
 def test_a_token_sees_its_namespaces_and_the_tools_it_may_use(
