@@ -130,9 +130,11 @@ class ApiServer:
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
         is_admin: bool = False,
+        user: str = "",
     ) -> str:
         """A new token of this library; it counts at once, and from then on one is needed."""
         from engine.api.auth import TokenStore
 
         store = TokenStore(self.library / "tokens.json")
-        return store.create(name, reads=reads, writes=writes, is_admin=is_admin)[1]
+        made = store.create(name, reads=reads, writes=writes, is_admin=is_admin, user=user)
+        return made[1]
