@@ -203,7 +203,7 @@ class Components:
         self._library = library
         self._settings = settings
         self._models = models
-        self._embed_models = tuple(embed_models)
+        self._embed_models = embed_models = tuple(map(separate_embedding, embed_models))
         self._embed_model = embed_models[0] if embed_models else None
         self._multilingual_model = next(
             (

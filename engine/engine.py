@@ -12,7 +12,6 @@ import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from .answering.extractive.likeness import likeness_reader
 from .arguments import accepts_query, checks_types
 from .cache import build_answer_cache
-from .components import Components, derive_copy, separate_embedding, settings_of_copy
+from .components import Components, derive_copy, settings_of_copy
 from .concurrency import astream_from_thread, run_in_thread, stream_from_thread
 from .config import Settings
 from .conversation import parse_history
@@ -132,7 +131,7 @@ class KnowledgeEngine:
         reader = load_reader(settings.answer.reader)
         likeness = likeness_reader(load_question_encoder(settings.answer.reader))
 
-        def reading(library: Library, settings: Settings, embed: EmbeddingChoice) -> Reading:
+        def reading(library: Library, settings: Settings) -> Reading:
             make = partial(
                 Components,
                 library,
@@ -143,12 +142,12 @@ class KnowledgeEngine:
                 likeness=likeness,
                 web_search=web_search,
             )
-            parts = make(embed_models=embed.models)
+            parts = make(embed_models=embedding.models)
             cache = build_answer_cache(
                 library,
                 settings,
                 models=models,
-                embedding=embed,
+                embedding=embedding,
                 searches_web=web_search is not None,
             )
             queries = QueryPipeline(
@@ -160,15 +159,11 @@ class KnowledgeEngine:
             )
             return Reading(library=library, parts=parts, queries=queries, cache=cache)
 
-        self._whole = reading(library, settings, embedding)
+        self._whole = reading(library, settings)
         inside = settings_of_copy(settings)
         self._readings = NamespaceReadings(
             self._whole,
-            make=lambda copied: reading(
-                copied,
-                inside,
-                replace(embedding, models=tuple(map(separate_embedding, embedding.models))),
-            ),
+            make=partial(reading, settings=inside),
             derive=partial(derive_copy, settings=inside),
         )
         self._telemetry = telemetry
