@@ -268,7 +268,7 @@ class Components:
             idf=retriever.idf,
             embed=embed,
             embed_across=embedder(self._multilingual_model),
-            other_names=self._library.other_names,
+            other_names=retriever.other_names,
             client=client,
         )
         correction = reflection = None

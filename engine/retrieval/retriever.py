@@ -494,6 +494,14 @@ class HybridRetriever:
             view = self._views.current(connection, within or self._within).view
             return view.find_entities(connection, text)
 
+    def other_names(
+        self, keys: Sequence[str], within: DocumentFilter | None = None
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the other names in visible documents of what each known name means."""
+        with self._library.read() as connection:
+            view = self._views.current(connection, within or self._within).view
+            return view.other_names(connection, keys)
+
     def idf(self, within: DocumentFilter | None = None) -> TokenWeight:
         """Return idf of tokens within the question's namespaces; see `KeywordIndex.idf`."""
         with self._library.read() as connection:

@@ -155,7 +155,6 @@ if TYPE_CHECKING:
         read_chunks,
         read_communities,
         read_export,
-        read_other_names,
         read_reports,
     )
     from graph.storage.facts import (
@@ -333,7 +332,6 @@ __all__ = [
     "read_communities",
     "read_export",
     "read_extractions",
-    "read_other_names",
     "read_reports",
     "read_seen",
     "read_seen_communities",
@@ -429,8 +427,7 @@ _HOMES = {
     "search.snapshot": "NamedPlace QuestionNames WalkSnapshot read_view",
     "search.walk": "WalkGraph",
     "storage.database": (
-        "Database derived_reports is_fresh read_chunks read_communities read_export "
-        "read_other_names read_reports"
+        "Database derived_reports is_fresh read_chunks read_communities read_export read_reports"
     ),
     "storage.facts": (
         "DERIVE EXTRACT FAILED HAND_MADE LINK UnreadChunk delete_chunks derived_stamp "

@@ -39,7 +39,6 @@ from .graph_api import (
     facts_generation,
     in_batches,
     metadata,
-    read_other_names,
     read_state,
     write_state,
 )
@@ -590,11 +589,6 @@ class Library:
         query = select(func.substr(documents.c.text, start + 1, end - start))
         with self.read() as connection:
             return connection.execute(query.where(documents.c.id == document_id)).scalar() or ""
-
-    def other_names(self, keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return the other names, in lower case, of what each known name means."""
-        with self.read() as connection:
-            return read_other_names(connection, keys)
 
     # --- vectors and keyword tokens ---------------------------------------------------------
 

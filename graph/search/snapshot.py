@@ -12,12 +12,14 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sqlalchemy import Connection, and_, select
 
+from ..storage.database import read_other_names
 from ..storage.facts import in_batches, rows_in
 from ..storage.schema import chunks, entities, links, names
 from ..text.cjk import HAN, has_han
@@ -171,6 +173,20 @@ class WalkSnapshot:
             )
             for match in sorted(matches, key=lambda match: (match.start, match.end))
         )
+
+    def other_names(
+        self, connection: Connection, keys: Iterable[str]
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the other names here, in lower case, of what each known name here means."""
+        found = read_other_names(connection, keys)
+        if not self.is_part:
+            return found
+        here = self._keys_here(connection, sorted({*found, *chain.from_iterable(found.values())}))
+        return {
+            key: tuple(other for other in others if other in here)
+            for key, others in found.items()
+            if key in here
+        }
 
     def _matches(self, connection: Connection, text: str) -> tuple[list[NameMatch], dict[str, str]]:
         """Match names in a text with their entities."""
