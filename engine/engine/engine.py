@@ -12,97 +12,101 @@ import re
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from .answering.extractive.likeness import likeness_reader
-from .arguments import accepts_query, checks_types
-from .cache import build_answer_cache
-from .components import Components, derive_copy, settings_of_copy
-from .concurrency import astream_from_thread, run_in_thread, stream_from_thread
-from .config import Settings
-from .conversation import parse_history
-from .embeddings.choice import EmbeddingChoice, choose_models, probe_error, skip_probe
-from .embeddings.cross_encoder import load_reader
-from .embeddings.question_encoder import load_question_encoder
-from .embeddings.tokenizer import load_tokeniser
-from .enrichment.unanswered import forget_unanswered
-from .errors import LibraryError, QuestionError, SettingsError
-from .events import Event, Listener, Progress, no_progress, null_listener
-from .llm_components import asks_a_model
-from .memory.records import FOLDER, Memory
-from .namespaces import NamespaceReadings, Reading
-from .observability import build_telemetry
-from .pipeline import IngestOptions, IngestPipeline, as_list
-from .prompts import language_of
-from .providers.factory import build_chain
-from .providers.llm_clients import (
+from ..answering.extractive.likeness import likeness_reader
+from ..arguments import accepts_query, checks_types
+from ..components import Components
+from ..concurrency import astream_from_thread, run_in_thread, stream_from_thread
+from ..config import Settings
+from ..conversation import parse_history
+from ..embeddings.choice import EmbeddingChoice, choose_models, probe_error, skip_probe
+from ..embeddings.cross_encoder import load_reader
+from ..embeddings.question_encoder import load_question_encoder
+from ..embeddings.tokenizer import load_tokeniser
+from ..errors import LibraryError, QuestionError, SettingsError
+from ..events import Event, Listener, Progress, null_listener
+from ..memory.records import FOLDER, Memory
+from ..observability import build_telemetry
+from ..prompts import language_of
+from ..providers.factory import build_chain
+from ..providers.llm_clients import (
     Stage,
     build_llms,
     build_models,
     with_placeholder_keys,
     without_reranker,
 )
-from .query import QueryPipeline, validate_effort, validate_question
-from .retrieval.retriever import HybridRetriever, Rescore, check_top_k
-from .storage.documents import (
+from ..query import validate_effort, validate_question
+from ..retrieval.retriever import Rescore
+from ..storage.documents import (
     DocumentStore,
     check_library,
     library_counts,
-    pending_chunks,
     repair_library,
 )
-from .storage.graph_api import graph_errors
-from .storage.graph_views import GraphViewCache
-from .storage.library import DocumentRow, Library, delete_if_empty
-from .storage.schema import document_filter
-from .storage.usage_log import UsageLog
-from .types import (
+from ..storage.graph_api import graph_errors
+from ..storage.graph_views import GraphViewCache
+from ..storage.library import DocumentRow, Library, delete_if_empty
+from ..storage.schema import document_filter
+from ..storage.usage_log import UsageLog
+from ..types import (
     Answer,
-    Estimate,
     History,
-    IngestReport,
-    MetaValue,
-    PartialDocument,
     Passage,
-    PendingChunk,
     StageUsage,
-    qualified_id,
 )
+from .assembly import Assembly
+from .documents import DocumentMethods
+from .llamaindex import LlamaIndexMethods
 
 if TYPE_CHECKING:
-    from llama_index.core.base.base_query_engine import BaseQueryEngine
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.chat_engine.types import BaseChatEngine
     from llama_index.core.llms import LLM, ChatMessage
-    from llama_index.core.postprocessor.types import BaseNodePostprocessor
-    from llama_index.core.schema import Document
-    from llama_index.core.tools import FunctionTool, QueryEngineTool
+    from llama_index.core.tools import FunctionTool
 
-    from .agent.runner import Decide
-    from .agent.web import WebSearch
-    from .agent.workflow import SearchWorkflow
-    from .entities import EntityEditor
-    from .evaluation.answers import AnswerReport, Judge
-    from .evaluation.gold import GoldQuestion
-    from .graph_explorer import GraphExplorer
-    from .memory.llamaindex import LoregraphMemory, LoregraphMemoryBlock
-    from .memory.service import MemoryService
-    from .retrieval.llamaindex import LocalRetriever
-    from .storage.graph_api import KnowledgeGraphIndex
-    from .storage.llamaindex import KeywordRetriever, WindowedVectorIndex
-    from .storage.schema import Filters, Namespaces
+    from ..agent.web import WebSearch
+    from ..embeddings.embedding_model import EmbeddingModel
+    from ..entities import EntityEditor
+    from ..evaluation.answers import AnswerReport, Judge
+    from ..evaluation.gold import GoldQuestion
+    from ..graph_explorer import GraphExplorer
+    from ..memory.service import MemoryService
+    from ..storage.schema import Filters, Namespaces
 
 
 _log = logging.getLogger("loregraph")
 
-
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/")
 
 
-class KnowledgeEngine:
+def _choose_embedding(
+    library: Library,
+    chain: Sequence[EmbeddingModel],
+    settings: Settings,
+    *,
+    environment: Mapping[str, str],
+    asks_models: bool,
+) -> EmbeddingChoice:
+    """Return the first models of the chain that work; what was passed over is logged."""
+    chosen = choose_models(
+        chain,
+        held=library.vector_models(),
+        multilingual=settings.embedding.multilingual,
+        holds_english=library.holds_english,
+        reason_against=probe_error if asks_models else skip_probe,
+        environment=environment,
+    )
+    for note in chosen.notes:
+        _log.warning("%s", note)
+    return chosen
+
+
+class KnowledgeEngine(DocumentMethods, LlamaIndexMethods):
     """An open library with everything that can be done with it; a context manager.
 
     Args:
@@ -128,52 +132,19 @@ class KnowledgeEngine:
         self._ledger = UsageLog(library, currency=settings.budget.currency)
         models = build_models(settings, llm=llm, llms=llms, ledger=self._ledger)
         telemetry = build_telemetry(settings.telemetry)
-        reader = load_reader(settings.answer.reader)
-        likeness = likeness_reader(load_question_encoder(settings.answer.reader))
-
-        def reading(library: Library, settings: Settings) -> Reading:
-            make = partial(
-                Components,
-                library,
-                settings=settings,
-                models=models,
-                history=self._ledger.rows,
-                reader=reader,
-                likeness=likeness,
-                web_search=web_search,
-            )
-            parts = make(embed_models=embedding.models)
-            cache = build_answer_cache(
-                library,
-                settings,
-                models=models,
-                embedding=embedding,
-                searches_web=web_search is not None,
-            )
-            queries = QueryPipeline(
-                parts,
-                budget=models.budget,
-                without_vectors=lambda: make(embed_models=()),
-                cache=cache,
-                telemetry=telemetry,
-            )
-            return Reading(library=library, parts=parts, queries=queries, cache=cache)
-
-        self._whole = reading(library, settings)
-        inside = settings_of_copy(settings)
-        self._readings = NamespaceReadings(
-            self._whole,
-            make=partial(reading, settings=inside),
-            derive=partial(derive_copy, settings=inside),
+        assemble = Assembly(
+            settings=settings,
+            models=models,
+            history=self._ledger.rows,
+            reader=load_reader(settings.answer.reader),
+            likeness=likeness_reader(load_question_encoder(settings.answer.reader)),
+            web_search=web_search,
+            telemetry=telemetry,
         )
+        self._whole = assemble.reading(library, embedding)
+        self._readings = assemble.readings_by_namespace(self._whole, embedding)
         self._telemetry = telemetry
-        parts = self._whole.parts
-        self._queries = self._whole.queries
         self._models = models
-        self._spaces = parts.spaces
-        self._keyword = parts.keyword
-        self._retriever = parts.retriever
-        self._router = parts.router
         self._embedding = embedding
         self._memory: MemoryService | None = None
         self._memory_lock = threading.Lock()
@@ -225,25 +196,16 @@ class KnowledgeEngine:
             settings = without_reranker(settings)
         llms = build_llms(settings.llm, environment) if llm is None else {}
         build_models(settings, llm=llm, llms=llms)  # what is wrong shows before there is a folder
-        wanted = [embed_model] if embed_model is not None else None
+        wanted: list[EmbeddingModel] = [embed_model] if embed_model is not None else []
         chain = wanted or build_chain(settings.embedding, environment)
         is_new = not Path(path).exists()
         library = Library(
             path, create=create, lock_timeout_seconds=settings.library.lock_timeout_seconds
         )
         try:
-            held = library.vector_models()
-            judge = probe_error if asks_models else skip_probe
-            chosen = choose_models(
-                chain,
-                held=held,
-                multilingual=settings.embedding.multilingual,
-                holds_english=library.holds_english,
-                reason_against=judge,
-                environment=environment,
+            chosen = _choose_embedding(
+                library, chain, settings, environment=environment, asks_models=asks_models
             )
-            for note in chosen.notes:
-                _log.warning("%s", note)
             return cls(
                 library,
                 settings=settings,
@@ -279,235 +241,15 @@ class KnowledgeEngine:
         self._ledger.close()
         self._whole.close()
 
-    @cached_property
-    def _pipeline(self) -> IngestPipeline:
-        models, settings = self._models, self._settings
-        return IngestPipeline(
-            self._library,
-            self._whole.parts.indexer,
-            settings.ingest,
-            budget=models.budget,
-            embedding=self._embedding,
-            on_change=self._forget_answers,
-            warnings=models.void_caps() if asks_a_model(settings) else (),
-        )
-
-    def _forget_answers(self) -> None:
-        """Clear cached answers, which rest on what the library held before."""
-        if self._whole.cache is not None:
-            self._whole.cache.clear()
-        self._readings.refresh()
-
     @property
     def path(self) -> Path:
         """The library's folder."""
         return self._library.path
 
-    # --- documents ----------------------------------------------------------------------------
-
-    def add(
-        self,
-        sources: str | Path | Document | Sequence[str | Path | Document],
-        *,
-        metadata: Mapping[str, MetaValue] | None = None,
-        namespace: str = "",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        tables: Sequence[str] = (),
-        strict: bool = False,
-        remove_many: bool = False,
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Add files, folders, web addresses, databases and LlamaIndex documents.
-
-        What is there unchanged costs nothing; a document that changed replaces itself. One source
-        that fails stops no other: it is a row of the report. A file that was emptied takes its
-        document with it; one that can no longer be read keeps the text of its last readable state,
-        and its document is `outdated` until it can.
-
-        Args:
-            sources: paths; `http(s)://` addresses; SQLAlchemy URLs, of which the schema and each
-                row become documents; LlamaIndex documents.
-            metadata: what you say of these documents, for filters: `tags`, a `date` (ISO 8601),
-                anything. None leaves what a document has, anything else replaces it.
-            namespace: keeps documents apart: their ids begin with it, and a question can be
-                confined to it.
-            include: patterns as in `.gitignore`; of what lies in a folder only what one of them
-                matches is taken.
-            exclude: of what lies in a folder, what one of these matches is passed over.
-            tables: patterns of table names; of a database only these are read, and what is held of
-                others stays.
-            strict: remove documents whose file can no longer be read.
-            remove_many: agree to remove more than a fifth of the documents, and more than 20.
-            progress: called as work goes on, with a stage, steps done and steps in all.
-
-        Raises:
-            LibraryBusy: another process went on writing for too long.
-            LibraryUnusable: the disk is full; what was committed is kept.
-            SourceError: a namespace or metadata that cannot be.
-            TooManyRemovals: so much would go; nothing was removed.
-        """
-        choice = IngestOptions(
-            include=include,
-            exclude=exclude,
-            tables=tables,
-            namespace=namespace,
-            metadata=metadata,
-            strict=strict,
-            remove_many=remove_many,
-        )
-        return self._pipeline.add(as_list(sources), choice=choice, progress=progress or no_progress)
-
-    @checks_types
-    def add_text(
-        self,
-        text: str,
-        *,
-        document_id: str,
-        title: str = "",
-        metadata: Mapping[str, MetaValue] | None = None,
-        namespace: str = "",
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Add one text under an id of yours; the same id later replaces it."""
-        return self._pipeline.add_text(
-            text,
-            document_id=document_id,
-            title=title,
-            choice=IngestOptions(namespace=namespace, metadata=metadata),
-            progress=progress or no_progress,
-        )
-
-    def add_files(
-        self,
-        files: Mapping[str, str | Path],
-        *,
-        metadata: Mapping[str, MetaValue] | None = None,
-        namespace: str = "",
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Add files under ids of yours, wherever they lie; the same id later replaces it.
-
-        For what only passes through a folder, such as an upload: the place is not remembered.
-        """
-        return self._pipeline.add_files(
-            {document_id: Path(path) for document_id, path in files.items()},
-            choice=IngestOptions(namespace=namespace, metadata=metadata),
-            progress=progress or no_progress,
-        )
-
-    def estimate(
-        self,
-        sources: str | Path | Document | Sequence[str | Path | Document],
-        *,
-        namespace: str = "",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        tables: Sequence[str] = (),
-        progress: Progress | None = None,
-    ) -> Estimate:
-        """Estimate the LLM calls and cost of an `add`; makes no call.
-
-        Documents are read and cut, not stored. Prices are those of `budget.prices`.
-        """
-        return self._pipeline.estimate(
-            as_list(sources),
-            choice=IngestOptions(
-                include=include, exclude=exclude, tables=tables, namespace=namespace
-            ),
-            forecast=self._whole.parts.forecasts.of,
-            progress=progress or no_progress,
-        )
-
-    def sync(
-        self,
-        sources: str | Path | Sequence[str | Path],
-        *,
-        metadata: Mapping[str, MetaValue] | None = None,
-        namespace: str = "",
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        tables: Sequence[str] = (),
-        dry_run: bool = False,
-        strict: bool = False,
-        remove_many: bool = False,
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Add like `add`, and remove documents whose file is missing from these folders.
-
-        Also those that the patterns now leave out. A folder in which nothing readable is left is
-        a failure, and nothing of it is removed: its disk may be away. A run that would remove more
-        than a fifth of the documents that it is about, and more than 20, stops before it does,
-        unless `remove_many` agrees. With `strict` documents go whose file can no longer be read.
-        With `dry_run` nothing is stored: the report says what would be done to files.
-
-        Raises:
-            TooManyRemovals: so much would go; nothing was removed.
-        """
-        return self._pipeline.sync(
-            as_list(sources),
-            choice=IngestOptions(
-                include=include,
-                exclude=exclude,
-                tables=tables,
-                namespace=namespace,
-                metadata=metadata,
-                strict=strict,
-                remove_many=remove_many,
-            ),
-            dry_run=dry_run,
-            progress=progress or no_progress,
-        )
-
-    def reembed(self, *, progress: Progress | None = None) -> IngestReport:
-        """Bring the vectors of all documents up to the present embedding models.
-
-        Only chunks without such vectors are embedded; texts are neither cut nor read anew. Vectors
-        of other models are removed at the end. A run that is stopped is carried on by the next.
-
-        Raises:
-            EmbeddingUnavailable: a model cannot embed; what was embedded before it failed is kept.
-        """
-        return self._pipeline.reembed(progress=progress or no_progress)
-
-    @checks_types
-    def remove(
-        self,
-        document_ids: str | Sequence[str],
-        *,
-        namespace: str = "",
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Remove documents by id, with all that only they said.
-
-        The id of an archive, a message, an address or a database removes all that came of it.
-        """
-        wanted = [document_ids] if isinstance(document_ids, str) else list(document_ids)
-        return self._pipeline.remove(
-            [qualified_id(namespace, name) for name in wanted], progress=progress or no_progress
-        )
-
-    @checks_types
-    def describe(
-        self,
-        document_id: str,
-        metadata: Mapping[str, MetaValue],
-        *,
-        namespace: str = "",
-        progress: Progress | None = None,
-    ) -> IngestReport:
-        """Replace the user metadata of a document.
-
-        What the document says of itself stays, under what you say. Nothing is read again.
-
-        Raises:
-            SourceError: a namespace or metadata that cannot be.
-        """
-        return self._pipeline.describe(
-            qualified_id(namespace, document_id),
-            IngestOptions(namespace=namespace, metadata=metadata),
-            progress=progress or no_progress,
-        )
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self._settings
 
     # --- questions ----------------------------------------------------------------------------
 
@@ -625,7 +367,7 @@ class KnowledgeEngine:
                 answer = partial(queries.answer, mode=mode, effort=work, within=within)
                 if memory is None:
                     return answer(said, turns=turns, on_event=on_event)
-                from .memory.asking import ask_with_memory
+                from ..memory.asking import ask_with_memory
 
                 return ask_with_memory(
                     self.memory,
@@ -708,27 +450,6 @@ class KnowledgeEngine:
         """Return LLM usage of this library by day, stage and model."""
         return self._ledger.rows()
 
-    def pending(self) -> list[PendingChunk]:
-        """Return chunks that a language model has not read, with reasons.
-
-        The next `add` tries those again that are not unreadable by this model.
-        """
-        return pending_chunks(self._library)
-
-    def partial(self) -> list[PartialDocument]:
-        """Return the partial documents, sorted by id.
-
-        And what they lack and why.
-        """
-        from .storage.preparation import partial_documents
-
-        return partial_documents(self._library)
-
-    def retry_unanswered(self) -> None:
-        """Let the next `add` ask again about everything that a model could not answer."""
-        with self._library.writer():
-            forget_unanswered(self._library)
-
     def problems(self) -> list[str]:
         """Return the problems of the library, one line each; empty when it is sound."""
         return check_library(self._library)
@@ -739,7 +460,7 @@ class KnowledgeEngine:
         Entities, communities and reports are derived as in a new library; a vector store outside is
         compared with the library and every vector in it written anew.
         """
-        return repair_library(self._library, self._whole.parts.indexer, self._spaces)
+        return repair_library(self._library, self._whole.parts.indexer, self._whole.parts.spaces)
 
     @checks_types
     def export_graph(
@@ -765,7 +486,7 @@ class KnowledgeEngine:
         `ask`: nothing of other documents is in the file. Names are in `language` ("en", "zh") where
         they are known in it; by default in that of the question, else of most mentions.
         """
-        from .graph_explorer import export_suffix, select_subgraph, subgraph_of_answer, write_graph
+        from ..graph_explorer import export_suffix, select_subgraph, subgraph_of_answer, write_graph
 
         if sum((bool(focus), community is not None, bool(question))) > 1:
             raise SettingsError("choose one part of the graph: focus, community or question")
@@ -786,7 +507,7 @@ class KnowledgeEngine:
         """Memory of users: sessions, facts, search, forgetting; apart from all documents."""
         with self._memory_lock:
             if self._memory is None:
-                from .memory.build import build_memory
+                from ..memory.build import build_memory
 
                 self._memory = build_memory(
                     self.path,
@@ -813,7 +534,7 @@ class KnowledgeEngine:
     def _conversations(self, folder: Path) -> KnowledgeEngine:
         """Open the conversation library of a user, with this library's embedding models."""
         folder.parent.mkdir(exist_ok=True)
-        from .memory.build import conversation_settings
+        from ..memory.build import conversation_settings
 
         settings = conversation_settings(self._settings)
         library = Library(
@@ -852,14 +573,14 @@ class KnowledgeEngine:
             with self._readings.of(namespace) as reading:
                 yield reading.library, reading.parts.graph_views
 
-        from .graph_explorer import GraphExplorer
+        from ..graph_explorer import GraphExplorer
 
         return GraphExplorer(readings)
 
     @property
     def entities(self) -> EntityEditor:
         """Entity editor: inspect and override entity resolution."""
-        from .entities import EntityEditor
+        from ..entities import EntityEditor
 
         return EntityEditor(self._library, derive=self._whole.parts.indexer.derived)
 
@@ -885,8 +606,8 @@ class KnowledgeEngine:
             SourceError: no question, a file that is not usable, or gold of another library.
             SettingsError: a model is to judge and none is configured.
         """
-        from .evaluation.answers import evaluate_answers
-        from .evaluation.gold import read_gold
+        from ..evaluation.answers import evaluate_answers
+        from ..evaluation.gold import read_gold
 
         if isinstance(questions, str | Path):
             questions = read_gold(Path(questions))
@@ -894,85 +615,7 @@ class KnowledgeEngine:
             self, questions, judge=judge, mode=mode, label=label, progress=progress
         )
 
-    # --- LlamaIndex -------------------------------------------------------------------------
-
-    @property
-    def graph_index(self) -> KnowledgeGraphIndex:
-        """The LlamaIndex knowledge-graph index over this library."""
-        return self._whole.parts.graph
-
-    @property
-    def vector_index(self) -> WindowedVectorIndex | None:
-        """The LlamaIndex vector index of the first model; None where embedding is off."""
-        return self._spaces[0].index if self._spaces else None
-
-    @property
-    def settings(self) -> Settings:
-        """The settings in force."""
-        return self._settings
-
-    @property
-    def keyword_index(self) -> KeywordRetriever:
-        """The LlamaIndex BM25 retriever over this library."""
-        from .storage.llamaindex import KeywordRetriever
-
-        return KeywordRetriever(self._keyword)
-
-    def as_query_engine(
-        self,
-        *,
-        similarity_top_k: int | None = None,
-        mode: str = "auto",
-        filters: Filters = None,
-        namespace: Namespaces = None,
-        node_postprocessors: Sequence[BaseNodePostprocessor] = (),
-        streaming: bool = False,
-        **others: object,
-    ) -> BaseQueryEngine:
-        """Return a LlamaIndex query engine; without keywords the router of this library.
-
-        `response.metadata["answer"]` holds the `Answer`; a streamed response has it, and its source
-        nodes, when the stream has ended.
-
-        Args:
-            similarity_top_k: how many passages a local answer reads; None as the settings say.
-            mode: which way questions take: auto, local, global or both.
-            filters: as for `ask`, LlamaIndex's `MetadataFilters` among them.
-            namespace: as for `ask`.
-            node_postprocessors: LlamaIndex's, applied in order to what retrieval found.
-            streaming: whether the response's text comes as it is written.
-            others: LlamaIndex's further keywords; each is refused with what to use instead.
-
-        Raises:
-            QuestionError: a `similarity_top_k` below 1.
-            TypeError: a keyword that has no place here.
-        """
-        from .tools.llamaindex import KnowledgeQueryEngine, refuse_keywords
-
-        refuse_keywords("as_query_engine", others)
-        self._whole.parts.ensure_current()
-        wants_all = filters is None and namespace is None and mode == "auto" and not streaming
-        if wants_all and similarity_top_k is None and not node_postprocessors:
-            from .routing.llamaindex import LibraryRouter
-
-            return LibraryRouter(self._router)
-        adjust = None
-        if similarity_top_k is not None or node_postprocessors:
-            if similarity_top_k is not None:
-                check_top_k(similarity_top_k)
-
-            def adjust(parts: Components) -> Components:
-                retriever = parts.retriever.adjusted(
-                    top_k=similarity_top_k, postprocessors=node_postprocessors
-                )
-                return parts.with_retriever(retriever)
-
-        return KnowledgeQueryEngine(
-            lambda question: self._asker(
-                question, mode, None, filters, namespace, (), adjust=adjust
-            ),
-            streaming=streaming,
-        )
+    # --- agents and chats -------------------------------------------------------------------
 
     def as_chat_engine(
         self,
@@ -1001,7 +644,7 @@ class KnowledgeEngine:
             QuestionError: another `chat_mode`.
             TypeError: a keyword that has no place here.
         """
-        from .tools.llamaindex import CHAT_MODES, KnowledgeChatEngine, refuse_keywords
+        from ..tools.llamaindex import CHAT_MODES, KnowledgeChatEngine, refuse_keywords
 
         if memory is not None and not isinstance(memory, Memory):
             others["memory"] = memory
@@ -1021,62 +664,6 @@ class KnowledgeEngine:
             memory=memory,
         )
 
-    def as_memory(self, memory: Memory) -> LoregraphMemory:
-        """Return the memory of a user and session as LlamaIndex's `BaseMemory`."""
-        from .memory.llamaindex import LoregraphMemory
-
-        return LoregraphMemory(self.memory, memory)
-
-    def as_memory_block(self, memory: Memory) -> LoregraphMemoryBlock:
-        """Return the memory of a user and session as a block of LlamaIndex's `Memory`."""
-        from .memory.llamaindex import LoregraphMemoryBlock
-
-        return LoregraphMemoryBlock(self.memory, memory)
-
-    def as_retriever(
-        self,
-        *,
-        similarity_top_k: int | None = None,
-        filters: Filters = None,
-        namespace: Namespaces = None,
-        node_postprocessors: Sequence[BaseNodePostprocessor] = (),
-        **others: object,
-    ) -> LocalRetriever:
-        """Return local hybrid retrieval as a LlamaIndex retriever.
-
-        Args:
-            similarity_top_k: how many passages; None as the settings say.
-            filters: as for `ask`.
-            namespace: as for `ask`.
-            node_postprocessors: LlamaIndex's, applied in order to what was found.
-            others: LlamaIndex's further keywords; each is refused with what to use instead.
-
-        Raises:
-            QuestionError: a `similarity_top_k` below 1.
-            TypeError: a keyword that has no place here.
-        """
-        from .retrieval.llamaindex import LocalRetriever
-
-        if others:
-            from .tools.llamaindex import refuse_keywords
-
-            refuse_keywords("as_retriever", others)
-        self._whole.parts.ensure_current()
-        within = document_filter(filters, namespace=namespace)
-        if within is None and similarity_top_k is None and not node_postprocessors:
-            return LocalRetriever(self._retriever)
-
-        @contextmanager
-        def home() -> Iterator[HybridRetriever]:
-            with self._readings.of(namespace) as reading:
-                yield reading.parts.retriever
-
-        return LocalRetriever(
-            self._retriever.adjusted(
-                within=within, top_k=similarity_top_k, postprocessors=node_postprocessors, home=home
-            )
-        )
-
     def tools(
         self,
         *,
@@ -1093,49 +680,8 @@ class KnowledgeEngine:
             folders: where files may be added from.
             user: whose memory `recall`, `remember` and `forget` are about; empty leaves them out.
         """
-        from .tools.llamaindex import llama_tools
+        from ..tools.llamaindex import llama_tools
 
         return llama_tools(
             self, read_only=read_only, namespace=namespace, folders=folders, user=user
-        )
-
-    def as_workflow(
-        self,
-        *,
-        decide: Decide | None = None,
-        filters: Filters = None,
-        namespace: Namespaces = None,
-    ) -> SearchWorkflow:
-        """Return agentic search as a LlamaIndex workflow: `await workflow.run(question=…)`.
-
-        Args:
-            decide: state to the next action; None decides as `mode="agent"` does.
-            filters: which documents may be seen (see `ask`).
-            namespace: only documents of this one, or of these; None means all.
-        """
-        from .agent.runner import AgentTools
-        from .agent.workflow import SearchWorkflow
-
-        within = document_filter(filters, namespace=namespace)
-
-        def answer(question: str, found: Sequence[Passage] | None) -> Answer:
-            with self._readings.of(namespace) as reading:
-                return reading.parts.agent.tools(within=within).answer(question, found)
-
-        def search(question: str) -> Sequence[Passage]:
-            with self._readings.of(namespace) as reading:
-                return reading.parts.agent.tools(within=within).search(question)
-
-        agent = self._whole.parts.agent
-        tools = AgentTools(answer=answer, search=search, reads=agent.tools().reads)
-        return SearchWorkflow(tools, decide=decide or agent.decider(), limits=agent.limits)
-
-    def as_tool(self) -> QueryEngineTool:
-        """Return the router as one LlamaIndex tool; see `tools` for all of them."""
-        from llama_index.core.tools import QueryEngineTool
-
-        return QueryEngineTool.from_defaults(
-            self.as_query_engine(),
-            name="knowledge",
-            description="Answers questions about the documents of this library, with citations.",
         )
