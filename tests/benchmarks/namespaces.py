@@ -65,6 +65,8 @@ def many(folder: Path, count: int) -> None:
     """Measure opening, the first question of a namespace and the next; wall seconds."""
     if not (folder / "library.db").exists():
         timed(f"build {count} namespaces", lambda: build(folder, count))
+        # What was written behind its back is looked through for damage, once.
+        timed("check", lambda: opened(folder).close())
     name = code(count // 2)
     engine = timed("open", lambda: opened(folder))
     with engine:
