@@ -18,9 +18,16 @@ from redis_server import RedisServer
 
 _GLOBALS_MODULE = "llama_index.core.settings"
 
+EXAMPLES = int(os.environ.get("LOREGRAPH_EXAMPLES", "40"))
+"""Examples of a property; set the variable to look at more of them."""
+
 # What holds of every value holds on a busy machine, too.
 settings.register_profile(
-    "loregraph", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "loregraph",
+    parent=settings(),
+    deadline=None,
+    max_examples=EXAMPLES,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("loregraph")
 

@@ -96,6 +96,7 @@ _VARYING = re.compile(
     r"|\b20\d\d-\d\d-\d\d(?:[T -][\d:.]+)?(?:Z|\+00:00)?(?:-[0-9a-f]{12})?"
     r'|"id":"[0-9a-f]{12}"'
     r'|"document_id":"memory/[^"]*","chunk_id":"[^"]*"'
+    r"|fact [0-9a-f]{12}"
     r'|"state":"(?:queued|running)"'
 )
 """Clocks, durations, ids of requests and what memory makes of the time."""
@@ -124,7 +125,7 @@ class Tenants:
     """
 
     def __init__(self, folder: Path, env: Mapping[str, str] | None = None) -> None:
-        given = {"LOREGRAPH_SERVE__MCP": "true", **(env or {})}
+        given = {"LOREGRAPH_SERVE__MCP": "true", "LOREGRAPH_ANSWER__READER": "none", **(env or {})}
         self._servers = [ApiServer(folder / str(n), env=given) for n in range(len(OTHERS))]
         self.admins: list[httpx.Client] = []
         self._stack = ExitStack()

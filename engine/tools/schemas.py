@@ -495,7 +495,11 @@ class Admitted:
 
 
 def without_addresses(report: IngestReport) -> IngestReport:
-    """Return a report that names no server address, for callers confined to namespaces."""
+    """Return a report for callers confined to namespaces.
+
+    It names no server address, and counts every chunk as embedded and extracted: that one was
+    spared, since another namespace holds the same text, may not show.
+    """
 
     def hide(text: str) -> str:
         return _ADDRESS.sub("(address not shown)", text)
@@ -504,6 +508,8 @@ def without_addresses(report: IngestReport) -> IngestReport:
         report,
         notes=tuple(map(hide, report.notes)),
         postponed={},  # counts of the whole library
+        embedded=report.chunks,
+        extracted=report.chunks,
         pending=tuple(replace(each, reason=hide(each.reason)) for each in report.pending),
     )
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -375,12 +374,13 @@ class CitationVerifier:
         summing_up: bool,
     ) -> VerificationResult:
         across = alike_by(self._embed_across) if self._embed_across is not None else None
+        known = self._other_names
         reader = EntailmentScorer(
             weight=self._idf(within),
             question=question,
             alike=self._alike,
             across=across,
-            other_names=self._other_names and partial(self._other_names, within=within),
+            other_names=(lambda keys: known(keys, within)) if known is not None else None,
         )
         findings = VerificationResult(
             reading=read_claims(

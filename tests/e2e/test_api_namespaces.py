@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from tenants import Tenants
 
-PROBES = 110
+PROBES = 80
 
 
 @pytest.fixture(scope="module")
