@@ -87,7 +87,7 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX IF NOT EXISTS unlinked_chunks ON chunks (id) WHERE NOT linked",
         "CREATE INDEX IF NOT EXISTS ix_communities_parent_id ON communities (parent_id)",
     ),
-    9: ("CREATE INDEX ix_documents_namespace ON documents (namespace)",),
+    9: ("CREATE INDEX IF NOT EXISTS ix_documents_namespace ON documents (namespace)",),
 }
 
 
