@@ -98,6 +98,8 @@ class LibrarySettings(_Section):
 class IngestSettings(_Section):
     """Limits on what is read, and which engines may help to read it.
 
+    With two `workers` the next texts are embedded while names are extracted.
+
     Recognising pictures takes more than 512 MB of `read_memory_bytes`. A transcription model is a
     folder, or a name whose files were fetched before: nothing is downloaded while reading.
     """
@@ -109,6 +111,7 @@ class IngestSettings(_Section):
     max_rows: int = Field(100_000, ge=1)
     row_template: str = ""
     read_workers: int = Field(2, ge=1, le=64)
+    workers: int = Field(2, ge=1, le=2)
     read_timeout_seconds: float = Field(120.0, gt=0)
     read_memory_bytes: int = Field(2_147_483_648, ge=268_435_456)
     fetch_timeout_seconds: float = Field(30.0, gt=0)

@@ -7,8 +7,8 @@
     chunk          texts into nodes with exact spans              chunking
     embed          chunks into vectors                            storage.vector_index, embeddings
     extract        names and relations by rules                   graph.extraction
-    commit         text, vectors, keywords, facts, one document   storage.library
-                   a transaction
+    commit         text, vectors, keywords, facts, one batch of   storage.library
+                   documents a transaction
     remove         documents whose source is gone                 storage.documents
     enrich         read chunks with a language model              enrichment.extraction
     derive         resolve entities, cluster communities, report  graph.pipeline
@@ -358,11 +358,11 @@ class IngestPipeline:
         indexer = self._indexer
         with self._library.writer(), self._pool() as pool, track_usage() as usage:
             run = self._begin(choice, found, pool, progress, removes_deleted=removes_deleted)
-            for batch in indexer.chunk(read(run.detector), run.steps):
-                embedded = indexer.embed(batch, run.steps)
+            batches = indexer.chunk(read(run.detector), run.steps)
+            for embedded in indexer.embed_ahead(batches, run.steps, workers=self._settings.workers):
                 extracted = indexer.extract(embedded, run.steps)
                 run.stored |= indexer.commit(extracted, run.steps)
-                del batch, embedded, extracted  # freed before the next sources are read
+                del embedded, extracted  # freed before the next sources are read
             self._remove_missing(run)
             indexer.embed_missing(run.steps, only=run.detector.unchanged)
             indexer.enrich(run.steps)

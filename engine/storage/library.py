@@ -40,6 +40,7 @@ from .graph_api import (
     in_batches,
     metadata,
     read_state,
+    rows_in,
     write_state,
 )
 from .integrity import find_damage
@@ -452,28 +453,32 @@ class Library:
 
     # --- documents --------------------------------------------------------------------------
 
-    def put_document(self, source: SourceText, *, recipe: str) -> None:
-        """Store a document's text and metadata; its chunks come through the indexes."""
+    def put_documents(self, sources: Sequence[SourceText], *, recipe: str) -> None:
+        """Store texts and metadata of documents; their chunks come through the indexes."""
+        rows = [
+            {
+                "id": source.id,
+                "title": source.title,
+                "type": source.type,
+                "path": source.path,
+                "sha256": source.sha256,
+                "recipe": recipe,
+                "text": source.text,
+                "pages": json.dumps(source.pages),
+                "metadata": metadata_text(source.metadata),
+                "namespace": source.namespace,
+                "source": source.source or source.id,
+                "source_sha256": source.source_sha256 or source.sha256,
+                "given": metadata_text(source.given),
+            }
+            for source in sources
+        ]
         with self.write() as connection:
-            _note_changed(connection, source.namespace)
-            connection.execute(delete(documents).where(documents.c.id == source.id))
-            connection.execute(
-                insert(documents).values(
-                    id=source.id,
-                    title=source.title,
-                    type=source.type,
-                    path=source.path,
-                    sha256=source.sha256,
-                    recipe=recipe,
-                    text=source.text,
-                    pages=json.dumps(source.pages),
-                    metadata=metadata_text(source.metadata),
-                    namespace=source.namespace,
-                    source=source.source or source.id,
-                    source_sha256=source.source_sha256 or source.sha256,
-                    given=metadata_text(source.given),
-                )
-            )
+            for namespace in sorted({source.namespace for source in sources}):
+                _note_changed(connection, namespace)
+            for batch in in_batches(source.id for source in sources):
+                connection.execute(delete(documents).where(documents.c.id.in_(batch)))
+            connection.execute(insert(documents), rows)
 
     def update_fingerprints(self, source_sha256: Mapping[str, str]) -> None:
         """Update source hashes by document id, where the content is unchanged."""
@@ -536,11 +541,13 @@ class Library:
             query = select(documents.c.source).distinct()
             return set(connection.execute(query).scalars())
 
-    def holds(self, document_id: str) -> bool:
-        """Check whether a document of this id exists."""
-        query = select(documents.c.id).where(documents.c.id == document_id)
+    def held_among(self, document_ids: Iterable[str]) -> set[str]:
+        """Return those of these ids under which a document is stored."""
         with self.read() as connection:
-            return connection.execute(query).first() is not None
+            return {
+                row.id
+                for row in rows_in(connection, select(documents.c.id), documents.c.id, document_ids)
+            }
 
     def document_text(self, document_id: str) -> str:
         """Return the stored text that offsets refer to.

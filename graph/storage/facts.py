@@ -151,6 +151,8 @@ def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
 
     Of two values with one id the last counts.
     """
+    if not values:
+        return
     if connection.execute(select(chunks.c.id).limit(1)).first() is None:
         write_state(connection, WORDS, _WORDS_VERSION)
     wanted = {chunk.id: chunk for chunk in values}
@@ -172,6 +174,8 @@ def put_extractions(
     connection: Connection, extractions: Mapping[str, Extraction], *, extractor: str
 ) -> None:
     """Replace what was read from each chunk, by chunk id."""
+    if not extractions:
+        return
     keys: set[str] = set()
     for batch in in_batches(extractions):
         keys |= _keys_read_from(connection, batch)
@@ -501,8 +505,8 @@ HAND_MADE = "by hand"
 def put_faults(connection: Connection, reasons: Mapping[str, str], *, stage: str) -> None:
     """Note, by chunk id, why a stage could not take it; what was noted before is replaced."""
     forget_faults(connection, reasons, stage=stage)
-    now = product_version()
     if reasons:
+        now = product_version()
         rows = [
             {"chunk_id": key, "stage": stage, "reason": reasons[key], "version": now}
             for key in sorted(reasons)
