@@ -403,7 +403,7 @@ class OverviewSettings(_Section):
     """
 
     selection: Literal["fixed", "dynamic", "lazy", "drift"] = "lazy"
-    effort: Literal["low", "medium", "high"] = "medium"
+    effort: Literal["low", "medium"] = "medium"
 
 
 class CacheSettings(_Section):

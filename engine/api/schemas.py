@@ -83,7 +83,7 @@ class AskRequest(Question):
         examples=[[{"question": "Who founded the station?", "answer": "Ada Marsh did. [1]"}]],
     )
     mode: Literal["auto", "local", "global", "both", "agent"] = "auto"
-    effort: Literal["low", "medium", "high"] | None = Field(
+    effort: Literal["low", "medium"] | None = Field(
         None, description="How much an overview may cost; as the settings say where it is left out."
     )
     session: str | None = Field(

@@ -32,8 +32,8 @@ ModeOption = Annotated[
     ),
 ]
 EffortOption = Annotated[
-    Literal["low", "medium", "high"] | None,
-    typer.Option(metavar="<effort>", help="How much an overview may cost: low, medium or high."),
+    Literal["low", "medium"] | None,
+    typer.Option(metavar="<effort>", help="How much an overview may cost: low or medium."),
 ]
 LevelOption = Annotated[
     Literal["debug", "info", "warning", "error"] | None,

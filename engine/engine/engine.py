@@ -270,7 +270,7 @@ class KnowledgeEngine(DocumentMethods, LlamaIndexMethods):
         Args:
             question: in words; `query=` is accepted for it.
             mode: which way it takes.
-            effort: how much an overview may cost, low, medium or high; None as the settings say
+            effort: how much an overview may cost, low or medium; None as the settings say
                 (`overview.effort`). What is answered from passages alone takes no notice of it.
             filters: which documents may be seen: LlamaIndex's `MetadataFilters`, a mapping whose
                 conditions must all hold, or conditions such as `["date>=2024-01-01", "tags=red"]`.

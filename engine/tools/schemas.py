@@ -146,7 +146,7 @@ class AskArguments(Arguments):
     mode: Literal["auto", "local", "global", "both", "agent"] = Field(
         "auto", description="local: facts; global: themes of all documents."
     )
-    effort: Literal["low", "medium", "high"] | None = Field(
+    effort: Literal["low", "medium"] | None = Field(
         None, description="How much a global answer may read."
     )
     session: str | None = Field(None, max_length=64, description="Conversation to remember.")

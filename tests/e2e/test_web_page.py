@@ -177,10 +177,10 @@ def test_a_chosen_effort_is_sent_along_where_it_counts(tab: Tab) -> None:
     page = tab.open("#/ask?mode=global&effort=low")
     work = page.get_by_label("Effort")
     assert work.input_value() == "low"
-    work.select_option("high")
+    work.select_option("medium")
     with page.expect_request("**/v1/ask") as sent:
         tab.ask("What are these papers about?")
-    assert sent.value.post_data_json["effort"] == "high"
+    assert sent.value.post_data_json["effort"] == "medium"
     page.get_by_role("radio", name="Local").check()
     assert not work.is_visible()
     with page.expect_request("**/v1/ask") as sent:
