@@ -425,8 +425,9 @@ def test_every_view_passes_an_accessibility_check(
     assert found == []
 
 
-def test_every_view_fits_a_phone(browser: Any, server: ApiServer) -> None:
-    with watched(browser, server.url, viewport={"width": 360, "height": 740}) as tab:
+@pytest.mark.parametrize("width", [360, 820])
+def test_every_view_fits_a_phone_and_a_tablet(browser: Any, server: ApiServer, width: int) -> None:
+    with watched(browser, server.url, viewport={"width": width, "height": 740}) as tab:
         page = tab.open()
         tab.ask(LIT)
         for view in VIEWS:
@@ -437,7 +438,7 @@ def test_every_view_fits_a_phone(browser: Any, server: ApiServer) -> None:
             assert (view, page.evaluate(beyond)) == (view, 0)
         tab.open("#/documents?doc=lamp.md")
         page.get_by_text("About this document").click()
-        assert page.locator("#source").evaluate("panel => panel.scrollWidth") <= 360
+        assert page.locator("#source").evaluate("panel => panel.scrollWidth") <= width
         assert page.locator("#main").evaluate("main => main.inert")
         page.get_by_role("button", name="Close the source").click()
         assert not page.locator("#main").evaluate("main => main.inert")
