@@ -84,6 +84,17 @@ def test_what_was_asked_for_in_a_word_stands_first(tab: Tab) -> None:
     assert re.search(r"\d+% sure", short.inner_text())
 
 
+def test_stress_in_an_answer_is_shown_without_its_stars(tab: Tab) -> None:
+    shown = tab.open().evaluate(
+        """async text => {
+            const { prose } = await import("/static/js/prose.js");
+            return prose(text, () => null).map(one => one.outerHTML).join("");
+        }""",
+        "**Ada** opened the *Gull Works*; 2 * 3 * 4 stays.",
+    )
+    assert "<strong>Ada</strong> opened the <em>Gull Works</em>; 2 * 3 * 4 stays." in shown
+
+
 def test_a_citation_opens_its_source_with_exactly_its_characters_marked(tab: Tab) -> None:
     page = tab.open()
     tab.ask(LIT)
