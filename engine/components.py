@@ -306,15 +306,19 @@ class Components:
         self.agent = AgentSearch(
             settings.agent, local=self.local, retriever=retriever, client=client, web=web_search
         )
+        self._build_overviews(checks)
+
+    def _build_overviews(self, checks: CitationVerifier) -> None:
+        settings = self._settings
         lazy_reports = self._reports_of("lazy")
         self.overview = GlobalAnswerer(
             self._library,
             settings.answer,
-            retriever=retriever,
+            retriever=self.retriever,
             views=self.graph_views,
             models=self._models,
             checks=checks,
-            count=count,
+            count=self._tokeniser.count,
             ask_many=build_batch_llm(self._models),
             selection=settings.overview.selection,
             effort=settings.overview.effort,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from .errors import SettingsError
+from .errors import SettingsError, field_problems
 from .shipped import find_profile, shipped_profiles
 from .types import Strategy
 
@@ -76,11 +76,7 @@ def _read_profile(path: Path) -> dict[str, Any]:
 
 def format_validation_error(error: ValidationError, profile: str | Path | None) -> str:
     """Format validation errors in one line."""
-    problems = []
-    for problem in error.errors():
-        where = ".".join(str(part) for part in problem["loc"])
-        what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
-        problems.append(f"{where}: {what.removeprefix('Value error, ')}")
+    problems = [f"{where}: {what}" for where, what in field_problems(error.errors())]
     source = f"profile {str(profile)!r}" if profile is not None else "settings"
     return f"{source}: {'; '.join(problems)} (see `loregraph config show` for all keys)"
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..errors import BudgetExceeded, ModelError, SettingsError
+from ..errors import BudgetExceeded, ModelError, SettingsError, field_problems
 from ..providers.factory import is_loopback_url
 from ..shipped import shipped
 from ..types import Usage
@@ -154,6 +154,8 @@ def load_prices(path: str | Path = "", *, currency: str = "USD") -> PriceTable:
         table = _parsed(file.read_text(encoding="utf8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
         reason = " ".join(str(error).split())[:300]
+        if isinstance(error, ValidationError):
+            reason = "; ".join(f"{where}: {what}" for where, what in field_problems(error.errors()))
         raise SettingsError(
             f"budget.prices: {str(file)!r} is not a table of prices: {reason};"
             " expected `models: {name: {prompt: 0.15, completion: 0.6}}`"
