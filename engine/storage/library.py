@@ -22,7 +22,7 @@ from urllib.parse import quote
 import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
@@ -527,11 +527,14 @@ class Library:
                 _note_changed(connection, namespace)
             connection.execute(delete(documents).where(inside))
 
-    def documents(self) -> dict[str, DocumentRow]:
-        """Every document without its text, by id, sorted."""
+    def documents(self, only: str | None = None) -> dict[str, DocumentRow]:
+        """Every document, or those of this id or source, without text, by id, sorted."""
         columns = [documents.c[name] for name in DocumentRow.__dataclass_fields__]
+        query = select(*columns).order_by(documents.c.id)
+        if only is not None:
+            query = query.where(or_(documents.c.id == only, documents.c.source == only))
         with self.read() as connection:
-            rows = connection.execute(select(*columns).order_by(documents.c.id)).all()
+            rows = connection.execute(query).all()
             known = [{**row._mapping, "given": metadata_values(row.given)} for row in rows]
         return {values["id"]: DocumentRow(**values) for values in known}
 
