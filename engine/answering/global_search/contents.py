@@ -300,7 +300,7 @@ class _Page(_Writer):
 
     @cached_property
     def telling(self) -> Telling:
-        """What was told so far; words in names of the graph count most."""
+        """Coverage so far; words in names of the graph count most."""
         weights = shared_words([unit.chunks for unit in self.units])
         named = tokens_of(*(one.name for one, count in self.spread.items() if count > 1))
         return Telling(

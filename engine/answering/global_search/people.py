@@ -1,4 +1,4 @@
-"""Sentences that say who somebody is."""
+"""Sentences that introduce a person."""
 
 from __future__ import annotations
 

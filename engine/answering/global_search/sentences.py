@@ -71,7 +71,7 @@ class Said:
 def sentences_of(chunks: Iterable[Chunk], *, chinese: bool) -> list[Said]:
     """Return the sentences that can be read alone, each once, with what form and place are worth.
 
-    What somebody says of himself is read with his name before it.
+    A first-person sentence of a transcript has its speaker before it.
     """
     found: dict[str, Said] = {}
     for chunk in chunks:
@@ -125,7 +125,7 @@ def shared_words(parts: Sequence[Iterable[Chunk]]) -> dict[str, float]:
 
 @dataclass
 class Telling:
-    """What was told so far of words by their weight."""
+    """Coverage of weighted words by the sentences chosen so far."""
 
     weights: Mapping[str, float]
     power: float = 1.0
