@@ -23,6 +23,8 @@ _SEARCHED, _COMMON = 40, 0.5
 _KNOWN, _LEAST_WEIGHT, _STEM = 0.25, 0.1, 4
 """Least share of the subject that the passages have, least weight of a word, and least length of a
 word that longer ones are akin to."""
+_RELEVANT = 0.5
+"""Least relevance of a passage that has no word of the subject."""
 _HELD, _TITLED = 0.5, 0.99
 """Share of the best passage's words that another has; share of them in the title of a document that
 is about nothing else."""
@@ -171,7 +173,7 @@ class Asked:
 
     @property
     def query(self) -> str:
-        """What is searched for: the question with words that its aspect is told with."""
+        """Text to search for: the question with words that its aspect is told with."""
         if self.aspect is None or not self.aspect.told:
             return self.question
         told = (word for word in self.aspect.told.split() if has_han(word) == self.is_chinese)
@@ -224,7 +226,7 @@ def find_subject(asked: Asked, scene: GlobalContext) -> Found:
         if one.chunk_id in chunks
         and (
             is_chinese(chunks[one.chunk_id].text) != asked.is_chinese
-            or shares[one.chunk_id] >= least
+            or (shares[one.chunk_id] >= least if words else one.relevance >= _RELEVANT)
         )
     }
     return Found({key: chunks[key] for key in scores}, scores, words)
