@@ -15,17 +15,13 @@ from ...embeddings.span_reading import Reading
 from ...plain_text import strip_markdown
 from ...prompts import HESITATION, UNSURE, language_of
 from ...retrieval.lexical_variants import lexical_variants
-from ...retrieval.passages import (
-    Sentence,
-    split_passages,
-    with_neighbours,
-)
+from ...retrieval.passages import Sentence, split_passages, with_neighbours
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, TextAt, abstain, cite_span
 from .adjoining import from_nearest, is_title, join_adjoining, with_adjoining
 from .answer_spans import Candidate, Span, rank_spans
-from .blocks import count_words
+from .blocks import count_words, plain_excerpt
 from .chinese_fact_questions import fact_question
 from .chinese_facts import Stated, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
@@ -36,8 +32,8 @@ from .excerpt import (
     Reader,
     around,
     choose_excerpts,
+    is_across,
     likeliest_place,
-    plain_excerpt,
     render_excerpt,
     told_at_one_place,
 )
@@ -50,6 +46,7 @@ from .intent import (
     strip_intent_words,
 )
 from .known_as import UNKNOWN, KnownAs
+from .likeness import answer_across
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (
@@ -145,6 +142,10 @@ def extractive_answer(
     graph's types of names, for the short answer; `known_as` are the other names of those in a
     Chinese question. Deterministic: ties go to the earlier sentence.
     """
+    if one_excerpt and likeness is not None and passages and is_across(question, passages):
+        return answer_across(
+            question, passages, read=likeness, text_at=text_at, min_evidence=min_evidence
+        )
     asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
     intent = question_intent(question) if one_excerpt else None
