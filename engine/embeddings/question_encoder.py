@@ -123,7 +123,7 @@ def _language_means() -> dict[Kind, Floats]:
     Written by `tests/benchmarks/language_means.py`.
     """
     text = (files(__package__) / "language_means.txt").read_text(encoding="ascii")
-    rows = np.array([row.split() for row in text.splitlines()], dtype=np.float64)
+    rows = np.array([row.split() for row in text.splitlines()], dtype=np.float32)
     return {"query": rows[:2], "passage": rows[2:]}
 
 

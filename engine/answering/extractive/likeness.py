@@ -112,7 +112,7 @@ def answer_across(
     if held < DECLINED:
         return abstain(language, detail=detail, evidence=held, figures=figures)
     text = render_excerpt(best, 1)
-    if held < DOUBTED:
+    if held < max(DOUBTED, min_evidence):
         doubt = UNSURE if held < min_evidence else HESITATION
         text = f"{in_script_of(question, doubt[language])}\n\n{text}"
     return Draft(
