@@ -19,7 +19,7 @@ from ...retrieval.passages import Sentence, split_passages, with_neighbours
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, TextAt, abstain, cite_span
-from .adjoining import from_nearest, is_title, join_adjoining, with_adjoining
+from .adjoining import is_title, join_adjoining, with_adjoining
 from .answer_spans import Candidate, Span, rank_spans
 from .blocks import count_words, plain_excerpt
 from .chinese_fact_questions import fact_question
@@ -202,7 +202,7 @@ def extractive_answer(
     logits = [each.logit for each in excerpts if each.logit is not None]
     if chooser is not None and asked.language == "zh" and not analysis.is_decided:
         read_as = logits or chooser(question, _chains(analysis)).tolist()
-        found = _by_likeness(found, read_as, are_sentences=not excerpts)
+        found = _by_likeness(found, read_as, are_sentences=intent is None or not excerpts)
     elif max(logits, default=0.0) >= SAID_FROM:
         found = {**found, "held": max(found["held"], SAID)}
     if facts or introduced:
@@ -293,15 +293,12 @@ def _excerpts(
 ) -> list[Excerpt]:
     """Choose the excerpts that answer; for a fact one that does so better than the sentences."""
     question, passages, weighed = analysis.question, analysis.passages, analysis.weighed
-    if intent is not None:
-        found = choose_excerpts(
-            question, intent, passages, weighed,
+    is_told = read is not None and analysis.compared is None and analysis.asked.language == "zh"
+    if intent is not None or is_told:
+        return choose_excerpts(
+            question, intent or "explanation", passages, weighed,
             wanted=analysis.wanted, read=read, text_at=text_at,
         )  # fmt: skip
-        is_told = intent in ("cause", "explanation", "definition")
-        if read is None or analysis.asked.language != "zh" or not is_told:
-            return found
-        return [from_nearest(question, each, read) for each in found]
     if read is None or analysis.compared is not None or analysis.asked.language != "en":
         return []
     if analysis.is_chain:
