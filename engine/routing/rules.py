@@ -182,7 +182,8 @@ CUES = (
          r"\bthe (?!\w*s\b)(?:\w+ )?(?!\w*s\b)\w+ (?:of|in|on|at|for|from|that|which|who|marked"
          r"|stands?|with)\b"),
     _cue("asks what somebody did", -0.8,
-         r"\bdid (?:he|she|they|it|the \w+|[a-z]\w+)\b|\bwas (?:the|he|she|it)\b|\bhappened\b"),
+         r"\bdid (?:he|she|they|it|the \w+|[a-z]\w+)\b(?! (?:contribute|affect|shape|influence"
+         r"|change|evolve|develop)\b)|\bwas (?:the|he|she|it)\b|\bhappened\b"),
     _cue("names a part of a paper", -1.1,
          r"\b(?:clause|chapter|page|figure|table|section|appendix|invoice|email|contract|paragraph"
          r"|footnote|serial|deadline|tariff|fee|price|cost|password|model|version)\b"),

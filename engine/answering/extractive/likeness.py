@@ -17,7 +17,7 @@ import numpy as np
 from graph.text.cjk import has_han, in_script_of, is_chinese
 
 from ...embeddings.question_encoder import QuestionEncoder
-from ...prompts import HESITATION, UNSURE, language_of
+from ...prompts import UNSURE, language_of
 from ...storage.graph_api import sentence_spans
 from ...types import Passage
 from ..packing import Draft, TextAt, abstain, cite_span
@@ -85,9 +85,8 @@ def likeness_reader(encoder: QuestionEncoder | None) -> LikenessReader | None:
     return LikenessReader(encoder) if encoder else None
 
 
-DOUBTED, DECLINED = 0.4, 0.12
-"""Probability that the nearest block answers, below which a word of doubt stands above it, and
-below which nothing is told."""
+DECLINED = 0.12
+"""Probability that the nearest block answers, below which not even that is told."""
 ODDS, EVEN = 2.0, 5.4
 """Log odds of a logit that the nearest block answers, and the logit of even odds: of 28 Chinese
 questions on English pages of Debian 13 of 14 lie above it, of others' 1 of 14."""
@@ -112,13 +111,13 @@ def answer_across(
     if held < DECLINED:
         return abstain(language, detail=detail, evidence=held, figures=figures)
     text = render_excerpt(best, 1)
-    if held < max(DOUBTED, min_evidence):
-        doubt = UNSURE if held < min_evidence else HESITATION
-        text = f"{in_script_of(question, doubt[language])}\n\n{text}"
+    least = min(1.0, 2 * min_evidence)  # by default even odds: few right blocks lie below them
+    if held < least:
+        text = f"{in_script_of(question, UNSURE[language])}\n\n{text}"
     return Draft(
         text=text,
         citations=(cite_span(best.source, best.start, best.end, number=1),),
-        abstained=held < min_evidence,
+        abstained=held < least,
         evidence=held,
         detail=detail,
         figures=figures,
