@@ -303,7 +303,8 @@ class IngestPipeline:
                     self._indexer.remove(name)
                     removed.add(name)
             if removed:
-                FileStateCache(self._library.path).save(sources=self._sources())
+                states = FileStateCache(self._library.path)
+                states.save(sources=self._library.sources_among(states.sources))
             self._indexer.derive(run)
         self._on_change()
         return IngestReport(
@@ -375,7 +376,8 @@ class IngestPipeline:
             indexer.refine(run.steps)
             indexer.write_reports(run.steps)
             if only is None:
-                run.file_states.save(sources=self._sources())
+                states = run.file_states
+                states.save(sources=self._library.sources_among(states.sources))
         if run.stored or run.leaving.missing:
             self._on_change()
         return self._report(run, usage.total)
@@ -561,9 +563,6 @@ class IngestPipeline:
 
     def _rows(self) -> list[DocumentRow]:
         return list(self._library.documents().values())
-
-    def _sources(self) -> set[str]:
-        return self._library.sources()
 
 
 def _files_of(

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, text, update
 
 from .communities.descriptions import (
     collect_descriptions,
@@ -122,7 +122,7 @@ def redescribed_relations(connection: Connection, said: Mapping[str, str]) -> se
     """Return the ends of relations whose descriptions changed, by id."""
     table = relations.c
     query = select(table.id, table.description)
-    told = connection.execute(query.where(table.description != "")).all()
+    told = connection.execute(query.where(text("relations.description != ''"))).all()
     held = dict(map(tuple, told))
     other = [key for key in held.keys() | said.keys() if held.get(key, "") != said.get(key, "")]
     return {
@@ -421,7 +421,9 @@ class _Said:
 
 def _write_descriptions(connection: Connection) -> _Said:
     """Store what models said of entities; return all of it."""
-    query = select(entities.c.id, entities.c.description).where(entities.c.description != "")
+    query = select(entities.c.id, entities.c.description).where(
+        text("entities.description != ''")  # as its index says it
+    )
     said: dict[str, str] = {}
     if has_descriptions(connection):
         called = dict(map(tuple, connection.execute(select(entities.c.id, entities.c.name)).all()))
@@ -555,7 +557,7 @@ def _write_change(connection: Connection, change: LocalChange) -> _Clustered:
         for table in (members, reports):
             away = delete(table).where(table.c.community_id.in_(batch))
             written += connection.execute(away).rowcount
-    dirty = update(communities).where(communities.c.dirty)
+    dirty = update(communities).where(text("communities.dirty"))
     connection.execute(dirty.values(dirty=False))
     rows = [
         {"id": one.id, "level": one.level, "parent_id": one.parent_id, "dirty": False}

@@ -434,6 +434,11 @@ class FileStateCache:
             self._addresses[source] = [etag, last_modified]
             self._changed = True
 
+    @property
+    def sources(self) -> set[str]:
+        """Return the sources of which something is known."""
+        return self._files.keys() | self._addresses.keys()
+
     def save(self, *, sources: Collection[str]) -> None:
         """Save the state of these sources; others are dropped.
 

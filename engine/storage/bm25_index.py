@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +27,13 @@ from .graph_api import (
     Fault,
     QuestionNames,
     chunk_table,
+    chunks_changed_since,
     facts_generation,
     isolation,
     load_array,
     read_chunks,
     rows_in,
+    splice_order,
 )
 from .library import Library
 from .postings import Count, FieldPostings, PostingBlock, idf, token_hash
@@ -106,20 +108,38 @@ class _Segment:
 
 
 @dataclass(frozen=True)
-class _Built:
-    generation: int
+class _Listed:
+    """The library's chunks by document, position and id, and what was made here.
+
+    Tokens of a chunk that came by another way than `index_nodes` are made here, by its id.
+    """
+
+    documents: Sequence[str]
     chunk_ids: tuple[str, ...]
     readable: NDArray[np.float32]
+    marks: NDArray[np.uint64]
+    made: Mapping[str, KeywordEntry]
+
+    def replaced(self, fresh: _Listed, documents: Collection[str]) -> _Listed:
+        """Return these chunks with those of some documents replaced by fresh ones."""
+        order = splice_order(self.documents, fresh.documents, documents)
+        homes, ids = (*self.documents, *fresh.documents), (*self.chunk_ids, *fresh.chunk_ids)
+        chosen = order.tolist()
+        return _Listed(
+            [homes[row] for row in chosen],
+            tuple([ids[row] for row in chosen]),
+            np.concatenate([self.readable, fresh.readable])[order],
+            np.concatenate([self.marks, fresh.marks])[order],
+            {**self.made, **fresh.made},
+        )
+
+
+@dataclass(frozen=True)
+class _Built:
+    generation: int
+    listed: _Listed
     segments: tuple[_Segment, ...]
     fields: dict[str, FieldPostings]
-
-
-class _Row(NamedTuple):
-    """A chunk of the library, and what its tokens are known by."""
-
-    chunk_id: str
-    stamp: str
-    readable: float
 
 
 class KeywordIndex:
@@ -168,12 +188,12 @@ class KeywordIndex:
     @property
     def chunk_ids(self) -> tuple[str, ...]:
         """The rows of the score arrays: every chunk, by document, position and id."""
-        return self._current().chunk_ids
+        return self._current().listed.chunk_ids
 
     @property
     def readable(self) -> NDArray[np.float32]:
         """Return the readable share of each row for the encoder, 0–1, `(n,)`."""
-        return self._current().readable
+        return self._current().listed.readable
 
     def field_scores(
         self, question: str, names: QuestionNames | None = None, *, counted: Rows = None
@@ -190,7 +210,7 @@ class KeywordIndex:
         things = names.things if names else ()
         wanted = self._tokens(_without(question, [span for each in things for span in each.spans]))
         forms = [[self._tokens(key) for key in drop_supersets(each.keys)] for each in things]
-        seen = _mask(counted, len(built.chunk_ids))
+        seen = _mask(counted, len(built.listed.chunk_ids))
         found = {name: _field_scores(built.fields[name], wanted, forms, seen) for name in FIELDS}
         return {"title": np.maximum(found["title"], found["heading"]), "body": found["body"]}
 
@@ -208,7 +228,7 @@ class KeywordIndex:
     def document_frequency(self, counted: Rows = None) -> Callable[[str], int]:
         """Token → how many chunks hold it, in title or text; of those rows alone."""
         built = self._current()
-        seen = _mask(counted, len(built.chunk_ids))
+        seen = _mask(counted, len(built.listed.chunk_ids))
         return cache(lambda token: built.fields["body"].frequency(token, seen=seen))
 
     def idf(self, counted: Rows = None) -> Callable[[str], float]:
@@ -240,31 +260,39 @@ class KeywordIndex:
             return self._built
 
     def _build(self, connection: Connection, now: int) -> _Built:
-        rows, made = self._rows(connection)
-        marks = np.array([_mark(row.chunk_id, row.stamp) for row in rows], dtype=np.uint64)
+        listed = self._followed(connection) or self._listed(connection)
+        marks = listed.marks
         held = self._built.segments if self._built else self._stored()
         known = np.concatenate([one.marks for one in held]) if held else marks[:0]
         new = np.flatnonzero(~np.isin(marks, known))
         gone = np.count_nonzero(~np.isin(known, marks))
         tail = sum(len(one.marks) for one in held[1:])
-        if not held or new.size + tail + gone > WORN_ABOVE * len(rows):
-            held, new = (), np.arange(len(rows))
+        if not held or new.size + tail + gone > WORN_ABOVE * len(marks):
+            held, new = (), np.arange(len(marks))
         while len(held) > 1 and len(held[-1].marks) <= new.size:  # a segment twice as long at least
             again = np.flatnonzero(np.isin(marks, held[-1].marks))
             held, new = held[:-1], np.union1d(again, new)
         if new.size:
-            texts = self._texts(connection, [rows[row].chunk_id for row in new], made)
+            texts = self._texts(connection, [listed.chunk_ids[row] for row in new], listed.made)
             segment = _segment(marks[new], texts)
             if not held:
                 self._store(segment)
             held = (*held, segment)
-        return _Built(
-            now,
-            tuple(row.chunk_id for row in rows),
-            np.array([row.readable for row in rows], dtype=np.float32),
-            held,
-            _fields(held, marks),
-        )
+        return _Built(now, listed, held, _fields(held, marks))
+
+    def _followed(self, connection: Connection) -> _Listed | None:
+        """Return the chunks of now, of which only changed documents are read; None if unknown."""
+        if self._built is None:
+            return None
+        before = self._built.listed
+        changed = chunks_changed_since(connection, self._built.generation)
+        if changed is None or len(changed) > WORN_ABOVE * len(before.chunk_ids):
+            return None
+        pairs = zip(before.chunk_ids, before.documents, strict=True)
+        documents = {document for chunk_id, document in pairs if chunk_id in changed}
+        query = select(chunk_table.c.document_id)
+        documents |= {row[0] for row in rows_in(connection, query, chunk_table.c.id, changed)}
+        return before.replaced(self._listed(connection, documents), documents)
 
     def _stored(self) -> tuple[_Segment, ...]:
         """Return the base of an earlier run; empty where there is none."""
@@ -289,18 +317,19 @@ class KeywordIndex:
             found[row[0]] = KeywordEntry(*row[1:])
         return [found[chunk_id] for chunk_id in chunk_ids]
 
-    def _rows(self, connection: Connection) -> tuple[list[_Row], dict[str, KeywordEntry]]:
-        """Return every chunk by document, position and id, and what was made here.
-
-        Tokens of a chunk that came by another way than `index_nodes` are made here, by its id.
-        """
+    def _listed(self, connection: Connection, documents: Collection[str] | None = None) -> _Listed:
+        """Read the chunks of all documents, or of some."""
+        table = chunk_table.c
         query = (
-            select(chunk_table.c.id, keywords.c.stamp, keywords.c.readable)
-            .outerjoin(keywords, chunk_table.c.id == keywords.c.chunk_id)
-            .order_by(chunk_table.c.document_id, chunk_table.c.position, chunk_table.c.id)
+            select(table.document_id, table.id, keywords.c.stamp, keywords.c.readable)
+            .outerjoin(keywords, table.id == keywords.c.chunk_id)
+            .order_by(table.document_id, table.position, table.id)
         )
-        rows = [_Row(*row) for row in connection.execute(query).all()]
-        missing = [row.chunk_id for row in rows if row.stamp is None]
+        if documents is None:
+            rows = connection.execute(query).all()
+        else:
+            rows = list(rows_in(connection, query, table.document_id, documents))
+        missing = [row.id for row in rows if row.stamp is None]
         made = {
             chunk.id: self._entry(
                 chunk.title,
@@ -309,11 +338,17 @@ class KeywordIndex:
             )
             for chunk in read_chunks(connection, missing).values()
         }
-        for place, row in enumerate(rows if made else ()):
-            if row.chunk_id in made:
-                entry = made[row.chunk_id]
-                rows[place] = _Row(row.chunk_id, entry.stamp, entry.readable)
-        return rows, made
+        known = [made.get(row.id, row) for row in rows]
+        return _Listed(
+            [row.document_id for row in rows],
+            tuple([row.id for row in rows]),
+            np.array([each.readable for each in known], dtype=np.float32),
+            np.array(
+                [_mark(row.id, each.stamp) for row, each in zip(rows, known, strict=True)],
+                dtype=np.uint64,
+            ),
+            made,
+        )
 
 
 def _mark(chunk_id: str, stamp: str) -> int:

@@ -147,7 +147,7 @@ if TYPE_CHECKING:
         select_dynamic,
     )
     from graph.search.snapshot import NamedPlace, QuestionNames, WalkSnapshot, read_view
-    from graph.search.view_changes import follow_changes
+    from graph.search.view_changes import chunks_changed_since, follow_changes, splice_order
     from graph.search.walk import WalkGraph
     from graph.storage.database import (
         Database,
@@ -274,6 +274,7 @@ __all__ = [
     "chunk_context",
     "chunk_of_node",
     "chunk_table",
+    "chunks_changed_since",
     "community_detail",
     "content_terms",
     "content_words",
@@ -354,6 +355,7 @@ __all__ = [
     "select_reports",
     "sentence_spans",
     "shift_extraction",
+    "splice_order",
     "standing_decisions",
     "summarise_descriptions",
     "summary_prompt",
@@ -427,7 +429,7 @@ _HOMES = {
     ),
     "search.global_strategies": "SelectionLimits passage_report select_dynamic",
     "search.snapshot": "NamedPlace QuestionNames WalkSnapshot read_view",
-    "search.view_changes": "follow_changes",
+    "search.view_changes": "chunks_changed_since follow_changes splice_order",
     "search.walk": "WalkGraph",
     "storage.database": (
         "Database derived_reports is_fresh read_chunks read_communities read_export read_reports"

@@ -538,11 +538,11 @@ class Library:
             known = [{**row._mapping, "given": metadata_values(row.given)} for row in rows]
         return {values["id"]: DocumentRow(**values) for values in known}
 
-    def sources(self) -> set[str]:
-        """Return what documents came out of."""
+    def sources_among(self, sources: Iterable[str]) -> set[str]:
+        """Return those of these sources that documents came out of."""
+        column = documents.c.source
         with self.read() as connection:
-            query = select(documents.c.source).distinct()
-            return set(connection.execute(query).scalars())
+            return {row.source for row in rows_in(connection, select(column), column, sources)}
 
     def held_among(self, document_ids: Iterable[str]) -> set[str]:
         """Return those of these ids under which a document is stored."""

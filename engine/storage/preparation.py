@@ -248,8 +248,8 @@ def partial_count(library: Library) -> int:
 
 def partial_by_other_version(library: Library) -> frozenset[str]:
     """Return documents that another product version could not process."""
-    query = select(chunk_table.c.document_id).join(faults, faults.c.chunk_id == chunk_table.c.id)
-    query = query.where(faults.c.version != product_version()).distinct()
+    faulty = select(faults.c.chunk_id).where(faults.c.version != product_version())
+    query = select(chunk_table.c.document_id).where(chunk_table.c.id.in_(faulty)).distinct()
     with library.read() as connection:
         return frozenset(connection.execute(query).scalars())
 

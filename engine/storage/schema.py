@@ -35,7 +35,7 @@ from .graph_api import metadata
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-SCHEMA = 10
+SCHEMA = 11
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
@@ -88,6 +88,11 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX IF NOT EXISTS ix_communities_parent_id ON communities (parent_id)",
     ),
     9: ("CREATE INDEX IF NOT EXISTS ix_documents_namespace ON documents (namespace)",),
+    10: (  # the few rows that are described or dirty are looked up
+        "CREATE INDEX IF NOT EXISTS described_entities ON entities (id) WHERE description != ''",
+        "CREATE INDEX IF NOT EXISTS described_relations ON relations (id) WHERE description != ''",
+        "CREATE INDEX IF NOT EXISTS dirty_communities ON communities (id) WHERE dirty",
+    ),
 }
 
 

@@ -7,7 +7,7 @@ lists are lower case and without accents, as keys are.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..text.cjk import HAN
@@ -54,6 +54,7 @@ quartet quintet records school series sextet show singers society stadium story 
 studios theater theatre tour tower trio trophy trust university
 """
 NAMED_AFTER_PERSONS = frozenset(_NAMED_AFTER_PERSONS.split())
+_NO_EXTENSION = GENERATIONS | NAMED_AFTER_PERSONS
 """Class words that make a personal name something else."""
 
 _CORPORATE = """
@@ -312,16 +313,21 @@ def one_person(candidates: Sequence[NameParts]) -> bool:
     return all(p.words == longest.words or is_shorter_name(p, longest) for p in candidates)
 
 
+NameBeginning = tuple[tuple[str, ...], tuple[str, ...]]
+"""The first words of a name, and its numbers."""
+
+
+def beginnings_of(longer: NameParts) -> Iterator[NameBeginning]:
+    """Yield the multi-word names that a name extends, with no generation or class word."""
+    for count in range(len(longer.words) - 1, 1, -1):
+        if longer.words[count] in _NO_EXTENSION:
+            return
+        yield longer.words[:count], longer.numbers
+
+
 def is_extended_name(shorter: NameParts, longer: NameParts) -> bool:
     """Check whether `longer` extends a multi-word name, with no generation or class word."""
-    count = len(shorter.words)
-    rest = {*longer.words[count:]}
-    return (
-        2 <= count < len(longer.words)
-        and longer.words[:count] == shorter.words
-        and shorter.numbers == longer.numbers
-        and not rest & (GENERATIONS | NAMED_AFTER_PERSONS)
-    )
+    return (shorter.words, shorter.numbers) in beginnings_of(longer)
 
 
 def fit_together(one: NameParts, other: NameParts) -> bool:

@@ -21,10 +21,11 @@ from .name_parsing import (
     PARTICLES,
     RANKS,
     VENERABLE,
+    NameBeginning,
     NameParts,
+    beginnings_of,
     fit_together,
     han_surname,
-    is_extended_name,
     is_shorter_name,
     one_person,
 )
@@ -121,15 +122,15 @@ def begun_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
     Nothing where two longer names begin so. No son's name for the father's, and no "Adam Smith
     Prize", which a tagger takes for a person.
     """
-    longer: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    longer: defaultdict[NameBeginning, list[str]] = defaultdict(list)
     for key, profile in profiles.items():
-        if profile.may_be_person and _is_full_person(profile) and len(profile.parts.words) > 2:
-            longer[profile.parts.words[:2]].append(key)
+        if profile.may_be_person and _is_full_person(profile):
+            for beginning in beginnings_of(profile.parts):
+                longer[beginning].append(key)
     for key, profile in profiles.items():
         if " " not in key or profile.is_han or not (profile.may_be_person or profile.is_bare_title):
             continue
-        others = longer.get(profile.parts.words[:2], ())
-        found = [o for o in others if is_extended_name(profile.parts, profiles[o].parts)]
+        found = longer.get((profile.parts.words, profile.parts.numbers), ())
         near = [o for o in found if profile.name.titles & profiles[o].name.documents]
         if len({root(other) for other in found}) == 1:
             for other in near:

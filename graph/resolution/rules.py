@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..extraction.class_nouns import han_type_of
 from ..model import SAME, Judgement, Name
@@ -51,7 +52,7 @@ class Link:
     any_type: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Profile:
     """A name with what its key and its types say."""
 
@@ -66,13 +67,13 @@ class Profile:
         """Check whether nothing rules out a person."""
         return self.kind == "PERSON" or (self.kind == "" and "PERSON" in self.name.types)
 
-    @property
-    def spoken_words(self) -> list[str]:
+    @cached_property
+    def spoken_words(self) -> Sequence[str]:
         """The words of the key without titles; a double surname is one word."""
         words = self.name.key.replace("- ", "-").split()
         return words[len(self.parts.titles) :] or [self.name.key]
 
-    @property
+    @cached_property
     def is_relational(self) -> bool:
         """Check for a person or thing called after its owner ("Marley's Ghost", 曹操之子)."""
         return bool(owners_of(self.name.surfaces))

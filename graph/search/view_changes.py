@@ -152,7 +152,8 @@ def follow_changes(
 
     None where the log does not lead from there to now, or too much changed.
     """
-    noted = _noted_since(connection, since)
+    seen, _, derived = since.partition(".")
+    noted = _noted_since(connection, int(seen)) if seen == derived else None
     if noted is None or len(noted[0]) * MOST_ANEW > len(view.chunk_ids):
         return None
     chunk_ids, entity_ids = noted
@@ -164,13 +165,21 @@ def follow_changes(
     return _replaced(view, _read_documents(connection, touched), touched, display)
 
 
-def _noted_since(connection: Connection, since: str) -> tuple[set[str], set[str]] | None:
-    """Return the chunks and entities that changed since a stamp, if all that did are noted."""
-    seen, _, derived = since.partition(".")
+def chunks_changed_since(connection: Connection, generation: int) -> set[str] | None:
+    """Return the chunks that came, went or changed since a generation, and some others.
+
+    None where not all of them are noted.
+    """
+    noted = _noted_since(connection, generation)
+    return None if noted is None else noted[0]
+
+
+def _noted_since(connection: Connection, generation: int) -> tuple[set[str], set[str]] | None:
+    """Return the chunks and entities that changed since then, if all that did are noted."""
     now = facts_generation(connection)
-    if seen != derived or now != derived_generation(connection):
+    if now != derived_generation(connection):
         return None
-    chunk_ids, entity_ids, place = set[str](), set[str](), int(seen)
+    chunk_ids, entity_ids, place = set[str](), set[str](), generation
     for each in _read_log(connection):
         if each["from"] == place:
             chunk_ids.update(each["chunks"])
@@ -223,7 +232,7 @@ def _replaced(
     view: WalkSnapshot, fresh: WalkSnapshot, document_ids: Collection[str], display: dict[str, str]
 ) -> WalkSnapshot:
     """Return a view with the rows of some documents replaced by fresh ones."""
-    order = _order(view.documents, fresh.documents, document_ids)
+    order = splice_order(view.documents, fresh.documents, document_ids)
     given = (fresh.titles, fresh.labels, fresh.introduced, fresh.shortened)
     columns = ([(title,) for title in given[0]], *given[1:])
     table, places = widen_table(
@@ -253,7 +262,7 @@ def _replaced(
     )
 
 
-def _order(
+def splice_order(
     old: Sequence[str], new: Sequence[str], document_ids: Collection[str]
 ) -> npt.NDArray[np.int64]:
     """Return which row stands where, of old ones and, behind these, of new ones.

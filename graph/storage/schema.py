@@ -203,6 +203,7 @@ entities = Table(
     Column("document_count", Integer, nullable=False),
     Column("description", Text, nullable=False, server_default=""),
     Column("dirty", Boolean, nullable=False, default=False),
+    Index("described_entities", "id", sqlite_where=text("description != ''")),
 )
 
 names = Table(
@@ -235,6 +236,7 @@ relations = Table(
     Column("target_id", String, nullable=False, index=True),
     Column("weight", Float, nullable=False),
     Column("description", Text, nullable=False, server_default=""),
+    Index("described_relations", "id", sqlite_where=text("description != ''")),
 )
 """Its evidences are the statements whose names mean its two ends."""
 
@@ -245,6 +247,7 @@ communities = Table(
     Column("level", Integer, nullable=False),
     Column("parent_id", String, index=True),
     Column("dirty", Boolean, nullable=False, default=False),
+    Index("dirty_communities", "id", sqlite_where=text("dirty")),
 )
 
 members = Table(

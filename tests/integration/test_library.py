@@ -338,6 +338,8 @@ def test_keyword_scores_after_changes_are_those_of_a_fresh_index(
     engine.add_text("A lamp that was changed, word3.", document_id="other-4")
     engine.remove("other-3")
     changed = engine._whole.parts.keyword
+    with engine._library.read() as connection:
+        assert changed._followed(connection), "only what changed is read"
     after_changes = changed.field_scores("word3 lamp number4 Zanzibar")
     assert len(changed._current().segments) > 1
     shutil.rmtree(engine._library.path / "derived")
@@ -345,6 +347,7 @@ def test_keyword_scores_after_changes_are_those_of_a_fresh_index(
     scores = fresh.field_scores("word3 lamp number4 Zanzibar")
     assert len(fresh._current().segments) == 1
     assert fresh.chunk_ids == changed.chunk_ids
+    assert fresh.readable.tolist() == changed.readable.tolist()
     assert {name: some.tolist() for name, some in scores.items()} == {
         name: some.tolist() for name, some in after_changes.items()
     }
