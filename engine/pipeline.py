@@ -305,6 +305,7 @@ class IngestPipeline:
             if removed:
                 FileStateCache(self._library.path).save(sources=self._sources())
             self._indexer.derive(run)
+            self._library.database.empty_log()
         self._on_change()
         return IngestReport(
             removed=tuple(sorted(removed)), failed=tuple(failures), seconds=dict(run.seconds)
@@ -376,9 +377,12 @@ class IngestPipeline:
             indexer.write_reports(run.steps)
             if only is None:
                 run.file_states.save(sources=self._sources())
+            report = self._report(run, usage.total)
+            if report.changed or report.removed:
+                self._library.database.empty_log()
         if run.stored or run.leaving.missing:
             self._on_change()
-        return self._report(run, usage.total)
+        return report
 
     def _begin(
         self,

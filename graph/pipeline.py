@@ -26,7 +26,6 @@ from .communities.descriptions import (
 )
 from .communities.incremental import (
     ANCHOR,
-    IncrementalState,
     LocalChange,
     Parameters,
     change_locally,
@@ -522,7 +521,7 @@ def _cluster(
         way = "exact"
     found = _cluster_all(connection, options)
     if way == "anchored" or (way == "auto" and count > FEW_ENTITIES):
-        write_anchor(connection, parameters, IncrementalState())
+        write_anchor(connection, parameters, moved=0)
     fresh, written = _write_communities(connection, found)
     return _Clustered(every=found, fresh=fresh, written=written)
 
