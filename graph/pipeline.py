@@ -313,14 +313,14 @@ class DeriveOptions:
     """Options of the derived rows besides the facts.
 
     With `communities` "anchored" they also depend on the order in which documents came: communities
-    stay (see `incremental`) until more than `drift`, a share of all entities, has moved.
+    stay (see `incremental`) until more than `drift`, a share of all entities, has changed.
     """
 
     max_community_size: int = 20
     resolution: float = 1.0
     seed: int = 20240601
     communities: Way = "auto"
-    drift: float = 0.1
+    drift: float = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
