@@ -352,7 +352,7 @@ def drifted(changes: int, seed: int) -> list[str]:
     for number in range(1, changes + 1):
         change(database, held, chance, number, names)
         derive_graph(database, options=options)
-        if number % 50 == 0 or number == changes:
+        if number % 13 == 0 or number == changes:  # not in step with clustering anew
             now = list(shares(database, options))
             least = [min(pair) for pair in zip(least, now, strict=True)]
             with database.read() as connection:
