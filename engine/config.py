@@ -228,7 +228,7 @@ class GraphSettings(_Section):
     model writes them: all of them as documents come (`eager`), or each when a question first needs
     it (`lazy`; for one question prompts of at most `report_budget_tokens`, the weightiest
     communities first). `anchored` communities take in what is new and stay until a share `drift` of
-    the graph has moved: the order in which documents came then shows, which it does not with
+    the entities has changed: the order in which documents came then shows, which it does not with
     `exact` ones. `auto` is `exact` up to 5,000 entities, `anchored` above.
     """
 
@@ -250,7 +250,7 @@ class GraphSettings(_Section):
     report_min_entities: int = Field(6, ge=1)
     report_budget_tokens: int = Field(24_000, ge=0)
     communities: Literal["auto", "exact", "anchored"] = "auto"
-    drift: float = Field(0.1, ge=0, le=1)
+    drift: float = Field(0.05, ge=0, le=1)
     max_community_size: int = Field(20, ge=2)
     resolution: float = Field(1.0, gt=0)
     seed: int = 20240601

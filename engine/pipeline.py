@@ -306,6 +306,7 @@ class IngestPipeline:
                 states = FileStateCache(self._library.path)
                 states.save(sources=self._library.sources_among(states.sources))
             self._indexer.derive(run)
+            self._library.database.empty_log()
         self._on_change()
         return IngestReport(
             removed=tuple(sorted(removed)), failed=tuple(failures), seconds=dict(run.seconds)
@@ -376,11 +377,18 @@ class IngestPipeline:
             indexer.refine(run.steps)
             indexer.write_reports(run.steps)
             if only is None:
+<<<<<<< HEAD
                 states = run.file_states
                 states.save(sources=self._library.sources_among(states.sources))
+=======
+                run.file_states.save(sources=self._sources())
+            report = self._report(run, usage.total)
+            if report.changed or report.removed:
+                self._library.database.empty_log()
+>>>>>>> w-proofs
         if run.stored or run.leaving.missing:
             self._on_change()
-        return self._report(run, usage.total)
+        return report
 
     def _begin(
         self,

@@ -26,7 +26,6 @@ from .communities.descriptions import (
 )
 from .communities.incremental import (
     ANCHOR,
-    IncrementalState,
     LocalChange,
     Parameters,
     change_locally,
@@ -314,14 +313,14 @@ class DeriveOptions:
     """Options of the derived rows besides the facts.
 
     With `communities` "anchored" they also depend on the order in which documents came: communities
-    stay (see `incremental`) until more than `drift`, a share of all entities, has moved.
+    stay (see `incremental`) until more than `drift`, a share of all entities, has changed.
     """
 
     max_community_size: int = 20
     resolution: float = 1.0
     seed: int = 20240601
     communities: Way = "auto"
-    drift: float = 0.1
+    drift: float = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -524,7 +523,7 @@ def _cluster(
         way = "exact"
     found = _cluster_all(connection, options)
     if way == "anchored" or (way == "auto" and count > FEW_ENTITIES):
-        write_anchor(connection, parameters, IncrementalState())
+        write_anchor(connection, parameters, moved=0)
     fresh, written = _write_communities(connection, found)
     return _Clustered(every=found, fresh=fresh, written=written)
 

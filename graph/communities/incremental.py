@@ -18,7 +18,6 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
 
-from ..errors import GraphInputError
 from ..model import Community, content_id
 from ..storage.facts import in_batches, read_state, rows_in, write_state
 from ..storage.schema import communities as community_table
@@ -31,130 +30,6 @@ GROWTH = 1.5
 Edge = tuple[str, str, float]
 Ties = Mapping[str, Mapping[str, float]]
 """For an entity its neighbours and the strength of each tie."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncrementalState:
-    """State of the last full clustering, and the drift since.
-
-    `astray` is how many entities had their strongest tie outside their community then, `moved` how
-    many have come, gone or left a community of their own since.
-    """
-
-    astray: int = 0
-    moved: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncrementalCommunities:
-    """Communities in the order of `communities`, and the state for the next update."""
-
-    communities: tuple[Community, ...]
-    anchor: IncrementalState
-
-
-def update_communities(
-    previous: Sequence[Community],
-    entity_ids: Collection[str],
-    edges: Sequence[Edge],
-    *,
-    anchor: IncrementalState,
-    max_size: int = 20,
-    drift: float = 0.1,
-    resolution: float = 1.0,
-    seed: int,
-) -> IncrementalCommunities | None:
-    """Update existing communities to the graph; None if a full clustering is due.
-
-    Only communities that lose or gain a member change, and those above them. Newcomers join, level
-    by level, the community to which their ties are strongest (as in `communities`, a tie's strength
-    is its weight over the root of the product of both ends' total weight); those with ties among
-    themselves alone are clustered by themselves. An entity that was alone and now has ties is a
-    newcomer, too. A community that falls to `max_size` members loses its parts, one without parts
-    that grows beyond `GROWTH` times that is divided by Leiden.
-
-    None is returned when there is nothing to hold on to, or when more than `drift` (a share of
-    `entity_ids`) have moved since the last full clustering or have their strongest tie outside
-    their community, those apart that had it there then.
-
-    Args:
-        previous: a hierarchy as `communities` or this function gave it; its entities may be gone.
-        entity_ids: the entities there are now.
-        edges: as in `communities`; each pair once.
-        anchor: of the last time; after a full clustering `IncrementalState(astray=astray(...))`.
-        max_size: as in `communities`.
-        drift: the share beyond which everything is to be clustered anew.
-        resolution: of the Leiden that divides what has grown too large.
-        seed: of the same.
-
-    Raises:
-        GraphInputError: an edge that `communities` would not take.
-    """
-    if not previous:
-        return None
-    now = frozenset(entity_ids)
-    _check(edges, now)
-    ties = tie_strengths(edges)
-    tree = _Tree.of(previous, now)
-    before = {one for community in previous for one in community.entity_ids}
-    lonely = {one for one in tree.alone() if ties.get(one)}
-    tree.take_out(lonely)
-    came = (now - before) | lonely
-    moved = anchor.moved + len(before - now) + len(came)
-    if moved > drift * len(now):
-        return None
-    tree.settle(came, ties)
-    tree.tidy(max_size)
-    tree.grow(edges, max_size=max_size, resolution=resolution, seed=seed)
-    found = tree.communities()
-    stray = count_astray(found, ties)
-    if moved + max(0, stray - anchor.astray) > drift * len(now):
-        return None
-    return IncrementalCommunities(
-        communities=tuple(found), anchor=IncrementalState(astray=anchor.astray, moved=moved)
-    )
-
-
-def _check(edges: Iterable[Edge], known: Collection[str]) -> None:
-    for source, target, weight in edges:
-        if not (math.isfinite(weight) and weight >= 0):
-            raise GraphInputError(
-                f"edge {source!r} – {target!r} has weight {weight!r}; expected a finite number ≥ 0"
-            )
-        if source not in known or target not in known:
-            missing = target if source in known else source
-            raise GraphInputError(f"edge {source!r} – {target!r}: unknown entity {missing!r}")
-
-
-def tie_strengths(edges: Iterable[Edge]) -> dict[str, dict[str, float]]:
-    """Return the tie strength of each entity, both directions, without self-loops."""
-    known = [edge for edge in edges if edge[0] != edge[1] and edge[2] > 0]
-    total: dict[str, float] = defaultdict(float)
-    for source, target, weight in known:
-        total[source] += weight
-        total[target] += weight
-    found: dict[str, dict[str, float]] = {one: {} for one in total}
-    for source, target, weight in known:
-        strength = round(weight / math.sqrt(total[source] * total[target]), 9)
-        found[source][target] = found[target][source] = strength
-    return found
-
-
-def count_astray(hierarchy: Iterable[Community], ties: Ties) -> int:
-    """Count entities whose strongest tie leaves their finest community."""
-    home: dict[str, str] = {}
-    for community in hierarchy:  # coarser ones come first
-        home.update(dict.fromkeys(community.entity_ids, community.id))
-    count = 0
-    for one, own in home.items():
-        inside = outside = 0.0
-        for other, strength in ties.get(one, {}).items():
-            if home.get(other) == own:
-                inside = max(inside, strength)
-            else:
-                outside = max(outside, strength)
-        count += outside > inside
-    return count
 
 
 @dataclass(slots=True, eq=False)
@@ -374,10 +249,14 @@ def change_locally(
 ) -> LocalChange | None:
     """Take newcomers in and leave out what is gone, within the communities that these touch.
 
-    As `update_communities` does, of which this reads no more than the top communities concerned;
-    how many entities have their strongest tie outside is not counted. None where everything is to
-    be clustered: nothing is stored of these parameters, or more than a share `drift` has moved.
-    The result depends on what is stored, and so on the order in which documents came.
+    Newcomers join, level by level, the community to which their ties are strongest: a tie's
+    strength is its weight over the root of the product of both ends' total weight. Those with ties
+    among themselves alone are a community. An entity that was alone and now has ties is a newcomer,
+    too. A community that falls to `max_size` members loses its parts, one without parts that grows
+    beyond `GROWTH` times that is divided by Leiden. None where everything is to be clustered:
+    nothing is stored of these parameters, or more than a share `drift` has come, gone or had ties
+    changed since the last time (who stays may belong elsewhere by now). The result depends on what
+    is stored, and so on the order in which documents came.
 
     Args:
         connection: to a library whose entities and relations are as they are now.
@@ -387,14 +266,14 @@ def change_locally(
         count: the number of entities.
         parameters: of clustering.
     """
-    anchor = read_anchor(connection, parameters)
-    if anchor is None:
+    drifted = read_anchor(connection, parameters)
+    if drifted is None:
         return None
     lonely = _alone(connection, {*related} - {*came})
     edges = edges_of(connection, {*came} | lonely)
     tied = {end for source, target, _ in edges for end in (source, target)}
     came = {*came} | (lonely & tied)
-    moved = anchor.moved + len(came) + len(gone)
+    moved = drifted + len({*came, *gone, *related})
     if moved > parameters.drift * count:
         return None
     before = _subtrees(connection, {*gone} | came | tied)
@@ -409,22 +288,19 @@ def change_locally(
         resolution=parameters.resolution,
         seed=parameters.seed,
     )
-    write_anchor(connection, parameters, IncrementalState(astray=anchor.astray, moved=moved))
+    write_anchor(connection, parameters, moved=moved)
     return LocalChange(before=tuple(before), after=tuple(tree.communities()))
 
 
-def read_anchor(connection: Connection, parameters: Parameters) -> IncrementalState | None:
-    """Return the stored state; None if absent or of other parameters."""
+def read_anchor(connection: Connection, parameters: Parameters) -> int | None:
+    """Return how many entities moved since; None without a clustering of these parameters."""
     told = json.loads(read_state(connection, ANCHOR) or "{}")
-    if told.get("parameters") != str(parameters):
-        return None
-    return IncrementalState(astray=told["astray"], moved=told["moved"])
+    return int(told["moved"]) if told.get("parameters") == str(parameters) else None
 
 
-def write_anchor(connection: Connection, parameters: Parameters, anchor: IncrementalState) -> None:
-    """Store the state, after a full clustering a new one."""
-    told = {"parameters": str(parameters), "astray": anchor.astray, "moved": anchor.moved}
-    write_state(connection, ANCHOR, json.dumps(told))
+def write_anchor(connection: Connection, parameters: Parameters, *, moved: int) -> None:
+    """Store how many entities have come, gone or had ties changed."""
+    write_state(connection, ANCHOR, json.dumps({"parameters": str(parameters), "moved": moved}))
 
 
 def _alone(connection: Connection, entity_ids: Collection[str]) -> set[str]:

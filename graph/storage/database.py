@@ -142,6 +142,16 @@ class Database:
             finally:
                 self._local.reader = None
 
+    def empty_log(self) -> None:
+        """Take what was overwritten out of SQLite's log, unless somebody reads from there now."""
+        if self.url.get_backend_name() != "sqlite" or self._in_memory:
+            return
+        with self._engine.connect() as connection:
+            connection = connection.execution_options(isolation_level="AUTOCOMMIT")
+            connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY_TIMEOUT_SECONDS * 1000}")
+
     def close(self) -> None:
         """Close every pooled connection."""
         self._engine.dispose()

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import random
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import Connection, insert
 
 from graph.communities.incremental import (
     GROWTH,
-    IncrementalState,
-    count_astray,
-    tie_strengths,
-    update_communities,
+    Parameters,
+    change_locally,
+    read_anchor,
+    write_anchor,
 )
 from graph.communities.leiden import cluster_communities, community_depth, partition_at_level
-from graph.errors import GraphInputError
 from graph.model import Community, content_id
+from graph.storage.database import Database
+from graph.storage.schema import communities, members, metadata, relations
 
 Edge = tuple[str, str, float]
 
@@ -52,18 +51,60 @@ def kept(
     *,
     ids: set[str] | None = None,
     drift: float = 99,
+    max_size: int = 8,
+    moved: int = 0,
 ) -> list[Community]:
-    found = update_communities(
-        previous,
-        ids or ends(edges),
-        edges,
-        anchor=IncrementalState(),
-        max_size=8,
-        drift=drift,
-        seed=1,
-    )
+    """Return what a library of stored communities has after its entities and edges changed."""
+    found = changed(previous, edges, ids=ids, drift=drift, max_size=max_size, moved=moved)
     assert found is not None
-    return list(found.communities)
+    return found[0]
+
+
+def changed(
+    previous: list[Community],
+    edges: list[Edge],
+    *,
+    ids: set[str] | None = None,
+    related: set[str] | None = None,
+    drift: float = 0.1,
+    max_size: int = 8,
+    moved: int = 0,
+) -> tuple[list[Community], int | None] | None:
+    """Return the communities and the drift; None where everything is to be clustered anew."""
+    before, now = {one for each in previous for one in each.entity_ids}, ids or ends(edges)
+    parameters = Parameters(max_size=max_size, resolution=1.0, seed=1, drift=drift)
+    database = Database("sqlite://")
+    with database.write() as connection:
+        metadata.create_all(connection)
+        store(connection, previous, edges)
+        write_anchor(connection, parameters, moved=moved)
+        change = change_locally(
+            connection,
+            came=now - before,
+            gone=before - now,
+            related=related or ends(edges),
+            count=len(now),
+            parameters=parameters,
+        )
+        drifted = read_anchor(connection, parameters)
+    database.close()
+    if change is None:
+        return None
+    touched = {one.id for one in change.before}
+    found = [*(one for one in previous if one.id not in touched), *change.after]
+    return sorted(found, key=lambda one: (one.level, -len(one.entity_ids), one.entity_ids)), drifted
+
+
+def store(connection: Connection, hierarchy: list[Community], edges: list[Edge]) -> None:
+    for one in hierarchy:
+        row = {"id": one.id, "level": one.level, "parent_id": one.parent_id, "dirty": False}
+        connection.execute(insert(communities).values(row))
+        for entity_id in one.entity_ids:
+            row = {"community_id": one.id, "entity_id": entity_id}
+            connection.execute(insert(members).values(row))
+    for number, (source, target, weight) in enumerate(edges):
+        row = {"id": f"r{number}", "source_id": source, "target_id": target, "weight": weight}
+        connection.execute(insert(relations).values(row | {"predicate": "knows"}))
 
 
 def without(edges: list[Edge], *gone: str) -> list[Edge]:
@@ -91,11 +132,7 @@ def test_every_level_divides_all_entities_and_refines_the_one_above(
 ) -> None:
     was = cluster_communities(sorted({*ends(before), "alone"}), before, max_size=size, seed=1)
     now = {*ends(after), "alone", "new"}
-    found = update_communities(
-        was, now, after, anchor=IncrementalState(), max_size=size, drift=99.0, seed=1
-    )
-    assert found is not None
-    hierarchy = found.communities
+    hierarchy = kept(was, after, ids=now, max_size=size)
     by_id = {community.id: community for community in hierarchy}
     assert len(by_id) == len(hierarchy)
     for level in range(community_depth(hierarchy) + 1):
@@ -108,29 +145,6 @@ def test_every_level_divides_all_entities_and_refines_the_one_above(
             assert parent.level < community.level
             assert len(parent.entity_ids) > size
             assert set(community.entity_ids) < set(parent.entity_ids)
-
-
-@given(before=graphs, after=graphs, order=st.randoms(use_true_random=False))
-def test_the_order_of_what_is_given_does_not_matter(
-    before: list[Edge], after: list[Edge], order: random.Random
-) -> None:
-    was = cluster_communities(sorted({*ends(before), "alone"}), before, max_size=5, seed=1)
-    now = sorted({*ends(after), "alone"})
-    turned = [(b, a, w) if order.random() < 0.5 else (a, b, w) for a, b, w in after]
-    order.shuffle(turned)
-    first = update_communities(
-        was, now, after, anchor=IncrementalState(), max_size=5, drift=99.0, seed=1
-    )
-    second = update_communities(
-        order.sample(was, len(was)),
-        now[::-1],
-        turned,
-        anchor=IncrementalState(),
-        max_size=5,
-        drift=99.0,
-        seed=1,
-    )
-    assert first == second
 
 
 def test_only_the_line_that_a_newcomer_joins_changes() -> None:
@@ -196,49 +210,18 @@ def test_a_community_that_has_grown_too_large_is_divided_alone() -> None:
 def test_what_has_moved_too_far_is_clustered_anew() -> None:
     few = [*RING, ("new", "c03n02", 1.0)]
     many = [*RING, *((f"new{number}", "c03n02", 1.0) for number in range(9))]
-    arguments = {"anchor": IncrementalState(), "max_size": 8, "drift": 0.1, "seed": 1}
-    assert update_communities(WHOLE, ends(few), few, **arguments) is not None  # type: ignore[arg-type]
-    assert update_communities(WHOLE, ends(many), many, **arguments) is None  # type: ignore[arg-type]
-    assert update_communities([], ends(few), few, **arguments) is None  # type: ignore[arg-type]
+    assert changed(WHOLE, few, related=ends(few[-1:])) is not None
+    assert changed(WHOLE, many, related=ends(many[-9:])) is None
 
 
 def test_small_changes_add_up() -> None:
-    edges, hierarchy, anchor = list(RING), list(WHOLE), IncrementalState()
-    steps = 0
+    edges, hierarchy, moved, steps = list(RING), list(WHOLE), 0, 0
     while True:
         edges.append((f"new{steps}", f"c{steps % 12:02}n03", 1.0))
-        found = update_communities(
-            hierarchy, ends(edges), edges, anchor=anchor, max_size=8, drift=0.1, seed=1
-        )
+        found = changed(hierarchy, edges, related=ends(edges[-1:]), moved=moved)
         if found is None:
             break
-        hierarchy, anchor = list(found.communities), found.anchor
+        hierarchy, moved = found[0], found[1] or 0
         steps += 1
-        assert anchor.moved == steps
-    assert steps == 8  # 9 of 81 are more than a tenth
-
-
-def test_ties_that_come_to_lead_elsewhere_are_drift() -> None:
-    torn = [(a, b, 0.01 if a[:3] == b[:3] and a[:3] < "c04" else w) for a, b, w in RING]
-    torn += [(f"c{c:02}n{n:02}", f"c09n{n:02}", 9.0) for c in range(4) for n in range(6)]
-    assert count_astray(WHOLE, tie_strengths(RING)) == 0
-    assert count_astray(WHOLE, tie_strengths(torn)) > 7
-    arguments = {"max_size": 8, "drift": 0.1, "seed": 1}
-    assert (
-        update_communities(WHOLE, ends(torn), torn, anchor=IncrementalState(), **arguments) is None
-    )  # type: ignore[arg-type]
-    used = IncrementalState(astray=count_astray(WHOLE, tie_strengths(torn)))
-    assert update_communities(WHOLE, ends(torn), torn, anchor=used, **arguments) is not None  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "edge",
-    [
-        pytest.param(("c00n00", "nobody", 1.0), id="an end nobody knows"),
-        pytest.param(("c00n00", "c01n00", -1.0), id="negative"),
-        pytest.param(("c00n00", "c01n00", float("nan")), id="not a number"),
-    ],
-)
-def test_edges_that_cannot_be_used_are_refused(edge: Edge) -> None:
-    with pytest.raises(GraphInputError):
-        update_communities(WHOLE, ends(RING), [*RING, edge], anchor=IncrementalState(), seed=1)
+        assert moved == 2 * steps  # one that came, one that it is tied to
+    assert steps == 3  # 8 of 76 are more than a tenth
