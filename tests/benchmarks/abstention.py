@@ -154,7 +154,8 @@ def _gap(engine: KnowledgeEngine, asked: Asked, answer: Answer) -> Case:
         text = " ".join(each for each in kept if not contains(each, asked.answers))
         if text:
             cut.append(replace(passage, text=text))
-    draft = extractive_answer(asked.text, cut, weight=engine._keyword.idf(), min_evidence=0.0)
+    weight = engine._whole.parts.keyword.idf()
+    draft = extractive_answer(asked.text, cut, weight=weight, min_evidence=0.0)
     return _case("gap", asked.text, draft.figures, False)
 
 

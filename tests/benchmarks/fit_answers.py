@@ -80,7 +80,7 @@ def cases(name: str) -> tuple[list[Case], list[Case]]:
     """For each question of a set that the question does not decide itself: sentences, and spans."""
     asked = single_steps() if name == "single" else asked_of(name)
     with opened("musique_train100" if name == "single" else name) as engine:
-        idf = engine._keyword.idf()
+        idf = engine._whole.parts.keyword.idf()
         found = [
             each
             for one in asked

@@ -108,9 +108,9 @@ def opened(name: str) -> KnowledgeEngine:
 def ways(engine: KnowledgeEngine, *, embedding: bool) -> dict[str, Way]:
     """Every way to pack, by name."""
     count = load_tokeniser().count
-    weight = engine._keyword.idf()
+    weight = engine._whole.parts.keyword.idf()
     text = engine._library.text_at
-    spaces = engine._spaces if embedding else ()
+    spaces = engine._whole.parts.spaces if embedding else ()
     embed = embedder(spaces[0].embed_model) if spaces else None
 
     def plain(question: str, found: Sequence[Passage], budget: int) -> PackedContext:

@@ -220,7 +220,7 @@ def searched(
             judge = VectorReranker(encoder, late_interaction(asked.queries, encoder))
             searcher = Reranked(engine.as_retriever(), PassageReranker(reranker=judge, weight=0.5))
             found[RERANKED] = report(engine, asked, RERANKED, searcher)
-        keyword = engine._keyword
+        keyword = engine._whole.parts.keyword
         by_words = keyword.field_scores
         # No setting turns this off: things are then searched by the name in the question alone.
         keyword.field_scores = lambda question, _names=None: by_words(question)

@@ -68,7 +68,7 @@ class WordEmbedding(BaseEmbedding):
 
 
 def _keyword(engine: KnowledgeEngine) -> BaseRetriever:
-    return KeywordRetriever(engine._keyword, top_k=TOP_K)
+    return KeywordRetriever(engine._whole.parts.keyword, top_k=TOP_K)
 
 
 def _vector(engine: KnowledgeEngine) -> BaseRetriever:

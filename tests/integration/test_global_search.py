@@ -55,7 +55,7 @@ def written(open_engine, openai_server, library: Path, tmp_path: Path) -> Iterat
 
 
 def overview(engine: KnowledgeEngine, way: Selection, effort: Effort = "medium") -> GlobalAnswerer:
-    return engine._queries._components.overview.with_selection(way, effort=effort)
+    return engine._whole.queries._components.overview.with_selection(way, effort=effort)
 
 
 def check_quotes(engine: KnowledgeEngine, answer: Answer) -> None:

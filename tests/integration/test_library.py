@@ -253,7 +253,8 @@ def kept(engine: KnowledgeEngine) -> list[Path]:
 
 def ranked(engine: KnowledgeEngine) -> list[tuple[str, float | None]]:
     """By a retriever that has nothing in memory yet."""
-    keyword = KeywordIndex(engine._library, tokens=engine._keyword._tokens, readable=lambda _: 1.0)
+    tokens = engine._whole.parts.keyword._tokens
+    keyword = KeywordIndex(engine._library, tokens=tokens, readable=lambda _: 1.0)
     return [(each.id, score) for each, score in keyword.scored_chunks("word3 Lamp", top_k=10)]
 
 
@@ -336,7 +337,7 @@ def test_keyword_scores_after_changes_are_those_of_a_fresh_index(
     engine.add_text("A lamp called Zanzibar, word3 and word3.", document_id="more")
     engine.add_text("A lamp that was changed, word3.", document_id="other-4")
     engine.remove("other-3")
-    changed = engine._keyword
+    changed = engine._whole.parts.keyword
     after_changes = changed.field_scores("word3 lamp number4 Zanzibar")
     assert len(changed._current().segments) > 1
     shutil.rmtree(engine._library.path / "derived")
@@ -387,14 +388,14 @@ def test_a_passages_nearest_heading_counts_like_its_title(open_engine, tmp_path:
         (tmp_path / "yard.md").write_text(f"# Yard\n\n## Slipways\n\n{said}\n\n## Cranes\n\n{said}")
         engine.add(tmp_path / "yard.md")
         passages = {p.chunk_id: p.headings[-1] for p in engine.retrieve("slipway crane", top_k=9)}
-        keyword = engine._keyword
+        keyword = engine._whole.parts.keyword
         scores = keyword.field_scores("the slipways")["title"].tolist()
         found = {passages[one]: score for one, score in zip(keyword.chunk_ids, scores, strict=True)}
         assert found["Slipways"] > 0 == found["Cranes"]
 
 
 def test_a_token_of_every_chunk_weighs_least(engine: KnowledgeEngine) -> None:
-    keyword = engine._keyword
+    keyword = engine._whole.parts.keyword
     idf = keyword.idf()
     frequency = keyword.document_frequency()
     assert frequency("lamp") == len(keyword.chunk_ids) == len(NOTES)

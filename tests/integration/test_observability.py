@@ -178,7 +178,7 @@ def recorded(
     engine: KnowledgeEngine, monkeypatch: pytest.MonkeyPatch, *, content: bool = False
 ) -> Recorder:
     recorder = Recorder(content=content)
-    monkeypatch.setattr(engine._queries, "_telemetry", recorder.telemetry)
+    monkeypatch.setattr(engine._whole.queries, "_telemetry", recorder.telemetry)
     return recorder
 
 

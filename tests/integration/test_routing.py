@@ -86,12 +86,12 @@ def test_what_deciding_retrieved_is_not_searched_again(open_engine, tmp_path: Pa
     question = "How has the lamp changed?"
     with open_engine(tmp_path / "library") as engine:
         add_notes(engine)
-        route, found = engine._router.selector.route_with_passages(question)
+        route, found = engine._whole.parts.router.selector.route_with_passages(question)
         assert route.mode == "local"
         assert found is not None
         searched = []
-        search = engine._retriever.search
-        engine._retriever.search = lambda *args, **how: (
+        search = engine._whole.parts.retriever.search
+        engine._whole.parts.retriever.search = lambda *args, **how: (
             searched.append(args) or search(*args, **how)
         )
         routed = engine.ask(question)

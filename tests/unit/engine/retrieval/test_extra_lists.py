@@ -49,7 +49,7 @@ def retriever(
 ) -> HybridRetriever:
     return HybridRetriever(
         engine._library,
-        keyword=engine._keyword,
+        keyword=engine._whole.parts.keyword,
         spaces=(),
         readable=lambda _: 0.0,
         settings=RetrieveSettings(walk=False, half_life_days=half_life_days),
