@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("loregraph.models")
 
-WINDOW_TOKENS = 256
+WINDOW_TOKENS = 128
 """Tokens read of a question and a text, the longer cut first; a pair takes time by its tokens."""
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from types import MappingProxyType
 
 from graph.text.cjk import in_script_of
@@ -69,8 +69,8 @@ from .sentence_selection import (
     weight_share,
 )
 
-SAID_FROM, SAID = 1.0, 0.5
-"""A reader's logit from which a text is taken to answer, and the probability that it does."""
+SAID_FROM, SAID = 2.5, 0.5
+"""A reader's logit from which an excerpt is taken to answer, and the probability that it does."""
 LIKE, UNLIKE, UNSAID = 8.0, 6.8, 0.1
 """A Chinese reader's logits: from the first on it is the same; below the second it is said nowhere.
 
@@ -107,19 +107,11 @@ class _Read:
     @property
     def is_chain(self) -> bool:
         """Check that a sentence of another document leads to the first one."""
-        return self._is_led_to(self.rows[0])
-
-    @property
-    def is_spread(self) -> bool:
-        """Check that a sentence of another document leads to some of them."""
-        return any(map(self._is_led_to, self.rows))
-
-    def _is_led_to(self, row: int) -> bool:
-        hop = self.weighed[row].hop
+        hop = self.weighed[self.rows[0]].hop
         if hop is None:
             return False
-        own, leading = (self.weighed[each].sentence.passage for each in (row, hop))
-        return self.passages[own].document_id != self.passages[leading].document_id
+        first, leading = (self.weighed[row].sentence.passage for row in (self.rows[0], hop))
+        return self.passages[first].document_id != self.passages[leading].document_id
 
     @property
     def is_decided(self) -> bool:
@@ -177,12 +169,13 @@ def extractive_answer(
     facts = stated_facts(fact, texts, passages) if fact else []
     if fact and not facts and not mentions_fact(fact, texts, passages):
         return abstain(asked.language, detail=f"nothing states the {fact.relation} asked for")
-    is_fact = one_excerpt and intent is None and chooser is not None and asked.language == "en"
-    analysing = partial(
-        _read, question, asked, passages, weighed, wanted=wanted,
-        limit=max_sentences, sure=sure, types=types, spans=None if intent else chooser,
+    analysis = _read(
+        question, asked, passages, weighed, wanted=wanted,
+        limit=max_sentences,
+        sure=sure,
+        read=None if intent else chooser,
+        types=types,
     )  # fmt: skip
-    analysis = analysing(read=None if intent or is_fact else chooser)
     if facts:
         analysis = _stating(analysis, facts, limit=max_sentences)
     elif fact and fact.is_kin:
@@ -191,15 +184,11 @@ def extractive_answer(
     if introduced:
         analysis = replace(analysis, rows=introduced, span=None, compared=None)
     excerpts: list[Excerpt] = []
-    is_open = not facts and not introduced and not analysis.is_decided
-    if is_fact and is_open and read is not None:
-        analysis, excerpts = _fact(analysis, analysing, read=read, text_at=text_at)
-    elif intent is not None and is_open:
+    if one_excerpt and not facts and not introduced and not analysis.is_decided:
         excerpts = _excerpts(analysis, intent, read=chooser, text_at=text_at)
     context: Excerpt | None = None
-    is_loose = one_excerpt and intent is None and not excerpts and not analysis.is_decided
-    if is_loose and asked.language == "en":
-        analysis, context = _in_context(analysis, read=read, text_at=text_at)
+    if one_excerpt and intent is None and asked.language == "en" and not analysis.is_decided:
+        analysis, context = _in_context(analysis, excerpts, read=read, text_at=text_at)
     found = evidence_features(
         question,
         _inside(excerpts, sentences, passages) or analysis.sentences,
@@ -217,15 +206,12 @@ def extractive_answer(
         found = {**found, "held": max(found["held"], SAID)}
     if facts or introduced:
         found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
-    if excerpts:
-        places = _places(question, excerpts, chooser)
-        draft = _excerpted(excerpts, places, figures=found)
-        if _is_read_there(analysis, excerpts, places):
-            draft = replace(draft, short=_short(analysis, draft.citations))
+    if excerpts and context is None:
+        draft = _excerpted(excerpts, figures=found)
     else:
         draft = _told(analysis, context, figures=found)
     if found["held"] >= min_evidence:
-        return _hesitant(draft, question) if _is_doubted(draft, excerpts, chooser) else draft
+        return draft if excerpts else _hesitant(draft, question)
     is_near = one_excerpt and _is_near(found, asked.language)
     return _declined(draft, question, is_near=is_near, least=min_evidence)
 
@@ -239,17 +225,11 @@ HESITANT = 0.4
 """An answer that is likely to be right by less is told below a word of doubt."""
 
 
-def _is_doubted(draft: Draft, excerpts: Sequence[Excerpt], read: Reader | None) -> bool:
-    """Check that what is told hardly answers, by the reader where there is one."""
-    is_read = "logit" in draft.figures  # without a reader the short answer is less calibrated
-    if is_read and draft.short is not None and draft.short.is_confident:
-        return False
-    if isinstance(read, SpanReader) and not draft.figures["decided"]:
-        return draft.figures["logit"] < SAID_FROM
-    return not excerpts and draft.evidence is not None and draft.evidence < HESITANT
-
-
 def _hesitant(draft: Draft, question: str) -> Draft:
+    is_read = "logit" in draft.figures  # without a reader the short answer is less calibrated
+    is_sure = is_read and draft.short is not None and draft.short.is_confident
+    if is_sure or draft.evidence is None or draft.evidence >= HESITANT:
+        return draft
     doubt = in_script_of(question, HESITATION[language_of(question)])
     return replace(draft, text=f"{doubt}\n\n{draft.text}")
 
@@ -308,44 +288,29 @@ def _that_state(sentences: list[Sentence]) -> list[Sentence]:
 
 
 def _excerpts(
-    analysis: _Read, intent: Intent, *, read: Reader | None, text_at: TextAt | None
+    analysis: _Read, intent: Intent | None, *, read: Reader | None, text_at: TextAt | None
 ) -> list[Excerpt]:
-    """Choose the excerpts that answer."""
-    question = analysis.question
-    found = choose_excerpts(
-        question, intent, analysis.passages, analysis.weighed,
-        wanted=analysis.wanted, read=read, text_at=text_at,
-    )  # fmt: skip
-    is_told = intent in ("cause", "explanation", "definition")
-    if read is None or analysis.asked.language != "zh" or not is_told:
-        return found
-    return [from_nearest(question, each, read) for each in found]
-
-
-BESIDE = 2.0
-"""Logits by which loose sentences have to be better than the block that tells a fact."""
-
-
-def _fact(
-    analysis: _Read, analysing: Callable[..., _Read], *, read: Reader, text_at: TextAt | None
-) -> tuple[_Read, list[Excerpt]]:
-    """Return the block that tells a fact; none where documents lead to each other.
-
-    Such a fact is told at several places. Where no block says it, sentences are read as well.
-    """
-    excerpts: list[Excerpt] = []
-    if not analysis.is_spread and analysis.compared is None:
-        excerpts = told_at_one_place(
-            analysis.question, analysis.passages, analysis.weighed,
+    """Choose the excerpts that answer; for a fact one that does so better than the sentences."""
+    question, passages, weighed = analysis.question, analysis.passages, analysis.weighed
+    if intent is not None:
+        found = choose_excerpts(
+            question, intent, passages, weighed,
             wanted=analysis.wanted, read=read, text_at=text_at,
         )  # fmt: skip
-    if excerpts and excerpts[0].score >= SAID_FROM:
-        return analysis, excerpts
-    analysis = analysing(read=read)
-    beside = float(read(analysis.question, _chains(analysis)).max())
-    if excerpts and (analysis.is_spread or beside >= excerpts[0].score + BESIDE):
-        excerpts = []
-    return analysis, excerpts
+        is_told = intent in ("cause", "explanation", "definition")
+        if read is None or analysis.asked.language != "zh" or not is_told:
+            return found
+        return [from_nearest(question, each, read) for each in found]
+    if read is None or analysis.compared is not None or analysis.asked.language != "en":
+        return []
+    if analysis.is_chain:
+        return []  # told at two places
+    chains = [chain_text(weighed, row, passages) for row in analysis.rows]
+    return told_at_one_place(
+        question, passages, weighed,
+        wanted=analysis.wanted, read=read, text_at=text_at,
+        beside=float(read(question, chains).max()),
+    )  # fmt: skip
 
 
 STRAY = 2.0
@@ -356,9 +321,18 @@ has such a logit."""
 
 
 def _in_context(
-    analysis: _Read, *, read: Reader | None, text_at: TextAt | None
+    analysis: _Read, excerpts: Sequence[Excerpt], *, read: Reader | None, text_at: TextAt | None
 ) -> tuple[_Read, Excerpt | None]:
-    """Return the sentence that says a fact, with what leads to it, and the block around it."""
+    """Return the sentence that says a fact, with what leads to it, and the block around it.
+
+    Of `excerpts`, which tell it at one place, it is the sentence where the answer is read; none
+    where that is an item or a row, which is shown with its like.
+    """
+    if excerpts:
+        row = _sentence_at(excerpts[0], analysis, read)
+        if row is None:
+            return analysis, None
+        return replace(analysis, rows=[row], span=None), excerpts[0]
     span, (first, *others) = analysis.span, analysis.rows
     is_likely = span is not None and span.confidence >= LIKELY and analysis.asked.kind != "thing"
     if span is not None and is_likely and span.row in others:
@@ -407,35 +381,28 @@ def _further(
     ]
 
 
-def _places(question: str, excerpts: Sequence[Excerpt], read: Reader | None) -> list[int | None]:
-    """Return where in each excerpt's source the answer is read; None where nothing reads it."""
+_BEHIND_MARK = re.compile(r"(?:^|\n)[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*\Z")
+
+
+def _sentence_at(excerpt: Excerpt, analysis: _Read, read: Reader | None) -> int | None:
+    """Return the row of the sentence of an excerpt in which the answer is read."""
     if not isinstance(read, SpanReader):
-        return [None] * len(excerpts)
-    return [likeliest_place(question, each, read) for each in excerpts]
-
-
-def _is_read_there(
-    analysis: _Read, excerpts: Sequence[Excerpt], places: Sequence[int | None]
-) -> bool:
-    """Check that the sentence of the short answer is one in which an excerpt's answer is read."""
-    if analysis.span is None:
-        return False
-    sentence = analysis.weighed[analysis.span.row].sentence
-    passage = analysis.passages[sentence.passage]
-    start, end = passage.start + sentence.start, passage.start + sentence.end
-    return any(
-        _holds(each, passage, sentence.start)
-        and place is not None
-        and start <= each.source.start + place < end
-        for each, place in zip(excerpts, places, strict=True)
-    )
+        return None
+    place = excerpt.source.start + likeliest_place(analysis.question, excerpt, read)
+    for row, each in enumerate(analysis.weighed):
+        sentence, passage = each.sentence, analysis.passages[each.sentence.passage]
+        start, end = (passage.start + at for at in (sentence.start, sentence.end))
+        if passage.chunk_id == excerpt.source.chunk_id and start <= place < end:
+            in_list = sentence.columns or _BEHIND_MARK.search(passage.text[: sentence.start])
+            return None if in_list else row
+    return None
 
 
 def _readings(analysis: _Read, excerpts: Sequence[Excerpt], read: Reader | None) -> list[Reading]:
     """Read what is shown, if there is a reader of the question's language."""
     if not isinstance(read, SpanReader):
         return []
-    texts = [each.read_as for each in excerpts] or _chains(analysis)
+    texts = [f"{each.heading}: {each.text}" for each in excerpts] or _chains(analysis)
     return read.read(analysis.question, texts)
 
 
@@ -457,16 +424,11 @@ def _holds(excerpt: Excerpt, passage: Passage, start: int) -> bool:
     return is_same and source.start + excerpt.start <= place < source.start + excerpt.end
 
 
-def _excerpted(
-    excerpts: Sequence[Excerpt], places: Sequence[int | None], *, figures: Mapping[str, float]
-) -> Draft:
-    """Present excerpts below their headings, each cited as a whole.
-
-    The sentence at its place is shown in bold.
-    """
+def _excerpted(excerpts: Sequence[Excerpt], *, figures: Mapping[str, float]) -> Draft:
+    """Present excerpts below their headings, each cited as a whole."""
     parts, citations = [], []
-    for number, (each, place) in enumerate(zip(excerpts, places, strict=True), start=1):
-        parts.append(render_excerpt(each, number, answers=place))
+    for number, each in enumerate(excerpts, start=1):
+        parts.append(render_excerpt(each, number))
         citations.append(cite_span(each.source, each.start, each.end, number=number))
     best = max(each.score for each in excerpts)
     return Draft(
@@ -560,10 +522,9 @@ def _read(
     limit: int,
     sure: float,
     read: Reader | None,
-    spans: Reader | None,
     types: Mapping[str, str],
 ) -> _Read:
-    """Select sentences by `read` and the short answer by `spans`, where that reads any."""
+    """Select sentences and the short answer."""
     compared = compare_sides(
         question,
         [each.sentence for each in weighed],
@@ -575,19 +536,19 @@ def _read(
     if compared is not None and (compared.verdict is not None or compared.is_choice):
         rows = _both(compared, limit=limit)
     else:
-        ranked = rank_spans(question, weighed, asked=asked, wanted=wanted)
-        share = sentence_shares(weighed, ranked)
+        spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
+        share = sentence_shares(weighed, spans)
         if read is not None:
             share = read_shares(question, weighed, share, passages, read)
             sure = max(sure, SURE_WHEN_READ[asked.language])
         rows = select_sentences(weighed, share, wanted=wanted, limit=limit, enough=sure)
-        shown = [each for each in ranked if each.row in rows]
+        shown = [each for each in spans if each.row in rows]
         if asked.language == "zh":
             rows = with_adjoining(rows, weighed, passages)
-        if isinstance(spans, SpanReader):
+        if isinstance(read, SpanReader):
             chains = {row: chain_text(weighed, row, passages) for row in rows}
             found, matrix = read_candidates(
-                question, weighed, chains, asked=asked, wanted=wanted, reader=spans, types=types
+                question, weighed, chains, asked=asked, wanted=wanted, reader=read, types=types
             )
             shown = rank_read_spans(found, matrix)
         span = _shown(question, asked, shown, weighed)

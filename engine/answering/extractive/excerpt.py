@@ -42,7 +42,7 @@ READ_BLOCKS, MORE_BLOCKS = 10, 18
 READ_AT_ONCE, FOUND = 4, {"en": 9.0, "zh": np.inf}
 """Blocks that are read together; no further ones are where one has such a logit,
 signs counted."""
-PLAINLY_READ = 4.5
+PLAINLY_READ = 5.5
 """The same behind the first `READ_BLOCKS`, of which there are more in English alone."""
 EACH_OF = 6
 """Passages of which a block reaches the reader, whatever words it shares with the question."""
@@ -77,6 +77,10 @@ REACH, LIST_REACH = 2_000, 6_000
 and a list."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
+PLAIN, PLAINLY = 4.0, 1.0
+"""Logit of a block that tells a fact, and how far it lies above that of loose sentences."""
+SETTLED = 5.5
+"""Logit of sentences beside which no block is read."""
 BOTH = {"en": 4.0, "zh": 11.0}
 """A reader's logit from which a block that names all sides is taken to compare them."""
 CLOSE, CLOSE_TO_PLAIN = 1.5, 0.6
@@ -90,8 +94,7 @@ OPENS = 1.0
 class Excerpt:
     """Excerpt `source.text[start:end]` below its heading; `source` holds a passage of the answer.
 
-    `logit` is the reader's, None without one, of the part that it read as `read_as`, whose own
-    text begins at `read_start` of the document.
+    `logit` is the reader's, of the part that it read; None without a reader.
     """
 
     source: Passage
@@ -101,8 +104,6 @@ class Excerpt:
     text: str
     score: float
     logit: float | None
-    read_as: str = ""
-    read_start: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,40 +113,6 @@ class _Best:
     block: ExcerptBlock
     score: float
     logit: float | None
-    read_as: str
-    read_start: int
-
-    def shown(self, source: Passage, start: int, end: int, *, text: str = "") -> Excerpt:
-        """Return the excerpt `source.text[start:end]`, by default as it stands there."""
-        return Excerpt(
-            source=source,
-            start=start,
-            end=end,
-            heading=self.block.heading,
-            text=text or source.text[start:end],
-            score=self.score,
-            logit=self.logit,
-            read_as=self.read_as,
-            read_start=self.read_start,
-        )
-
-
-def _best_of(
-    read: ExcerptBlock,
-    passages: Sequence[Passage],
-    score: float,
-    logit: float | None,
-    *,
-    shown: ExcerptBlock | None = None,
-) -> _Best:
-    """Return a block that was read, to be shown as another."""
-    return _Best(
-        block=shown or read,
-        score=score,
-        logit=logit,
-        read_as=_read_text(read, passages),
-        read_start=passages[read.passage].start + read.start,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,18 +190,27 @@ def told_at_one_place(
     *,
     wanted: Mapping[str, float],
     read: Reader,
+    beside: float,
     text_at: TextAt | None,
 ) -> list[Excerpt]:
-    """Return the block that most likely tells a fact; maybe none."""
+    """Return the block that tells a fact plainly better than sentences; maybe none.
+
+    `beside` is the highest logit of the sentences. Those of a chain stand at several places, and
+    read together they are more than any block.
+    """
+    if beside >= SETTLED:
+        return []
     blocks = split_blocks(passages[:READ_PASSAGES])
-    candidates = _candidates(_windows(blocks, passages), weighed, wanted)[:MORE_BLOCKS]
+    candidates = _candidates(_windows(blocks, passages), weighed, wanted)[:READ_BLOCKS]
     if not candidates:
         return []
     unsigned = np.zeros(len(candidates), dtype=np.bool_)
     logits = _read_blocks(question, candidates, passages, read, signs=unsigned)
     row = int(np.argmax(logits))
+    if logits[row] < max(PLAIN, beside + PLAINLY):
+        return []
     score = float(logits[row])
-    best = _best_of(candidates[row].block, passages, score, score)
+    best = _Best(block=candidates[row].block, score=score, logit=score)
     return [_extended(best, passages[best.block.passage], text_at)]
 
 
@@ -247,19 +223,16 @@ def around(
     block = next((each for each in windows if each.start <= sentence.start < each.end), None)
     if block is None:
         return None
-    best = _best_of(replace(block, passage=0), [passage], 0.0, None)
+    best = _Best(block=block, score=0.0, logit=None)
     return _extended(best, passage, text_at, whole=AROUND_WORDS, longest=AROUND_WORDS)
 
 
-def likeliest_place(question: str, excerpt: Excerpt, read: SpanReader) -> int | None:
+def likeliest_place(question: str, excerpt: Excerpt, read: SpanReader) -> int:
     """Return where in the text of an excerpt's source the answer most likely begins."""
-    reading = read.read(question, [excerpt.read_as])[0]
-    head = len(excerpt.read_as.partition("\n")[0]) + 1
-    begins = np.where(reading.starts >= head, reading.begins, -np.inf)
-    if not begins.size or np.isneginf(begins.max()):
-        return None
-    place = int(reading.starts[int(np.argmax(begins))]) - head
-    return excerpt.read_start + place - excerpt.source.start
+    reading = read.read(question, [excerpt.text])[0]
+    if not reading.begins.size:
+        return excerpt.start
+    return excerpt.start + int(reading.starts[int(np.argmax(reading.begins))])
 
 
 def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
@@ -276,10 +249,18 @@ def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[Excerp
 
 def _listed(best: _Best, listed: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> Excerpt:
     """Return the sections side by side, with their headings."""
-    source = passages[best.block.passage]
-    start = listed[0].section_start
-    end = start + cut_long(source.text[start : listed[-1].end])
-    return replace(best.shown(source, start, end), heading=best.block.above)
+    block, source = best.block, passages[best.block.passage]
+    text, start = source.text, listed[0].section_start
+    end = start + cut_long(text[start : listed[-1].end])
+    return Excerpt(
+        source=source,
+        start=start,
+        end=end,
+        heading=block.above,
+        text=text[start:end],
+        score=best.score,
+        logit=best.logit,
+    )
 
 
 def _windows(blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> list[ExcerptBlock]:
@@ -363,12 +344,10 @@ def _best(
     row = _list_start(order[0], candidates, scores) if intent in starts else order[0]
     first = candidates[row].block
     near = [candidates[each].block for each in order if scores[each] >= scores[row] - NEARLY]
-    best = _best_of(
-        first,
-        passages,
-        float(scores[row]),
-        None if logits is None else float(logits[row]),
-        shown=_with_adjoining(first, near, passages),
+    best = _Best(
+        block=_with_adjoining(first, near, passages),
+        score=float(scores[row]),
+        logit=None if logits is None else float(logits[row]),
     )
     other = next((each for each in order if not _same_section(candidates[each].block, first)), row)
     if logits is None or other == row or (shown[row] and not shown[other]):
@@ -377,7 +356,7 @@ def _best(
     if scores[other] < scores[row] - (CLOSE_TO_PLAIN if is_plain else CLOSE):
         return [best]
     second = candidates[other].block
-    return [best, _best_of(second, passages, float(scores[other]), float(logits[other]))]
+    return [best, _Best(block=second, score=float(scores[other]), logit=float(logits[other]))]
 
 
 def _list_start(row: int, candidates: Sequence[_Weighed], scores: NDArray[np.float64]) -> int:
@@ -563,7 +542,16 @@ def _extended(
         for other in rest:
             if count_words(text[start:end]) < SHORTEST_WORDS:
                 end = other.end
-    return best.shown(source, start, start + cut_long(text[start:end], words=longest))
+    end = start + cut_long(text[start:end], words=longest)
+    return Excerpt(
+        source=source,
+        start=start,
+        end=end,
+        heading=block.heading,
+        text=text[start:end],
+        score=best.score,
+        logit=best.logit,
+    )
 
 
 def _outlined(best: _Best, passage: Passage, text_at: TextAt | None) -> Excerpt | None:
@@ -586,7 +574,15 @@ def _outlined(best: _Best, passage: Passage, text_at: TextAt | None) -> Excerpt 
         text = "\n".join(_beginning(each.text) for each in items)
     elif items[0].form != "list" or start >= block.start:
         return None
-    return best.shown(source, start, end, text=text[: cut_long(text)])
+    return Excerpt(
+        source=source,
+        start=start,
+        end=end,
+        heading=block.heading,
+        text=text[: cut_long(text)],
+        score=best.score,
+        logit=best.logit,
+    )
 
 
 def _beginning(item: str) -> str:
@@ -602,7 +598,15 @@ def _short(best: _Best, passage: Passage) -> Excerpt:
     """Show a block by itself."""
     block = best.block
     end = block.start + cut_long(block.text, words=WINDOW_WORDS)
-    return best.shown(passage, block.start, end)
+    return Excerpt(
+        source=passage,
+        start=block.start,
+        end=end,
+        heading=block.heading,
+        text=passage.text[block.start : end],
+        score=best.score,
+        logit=best.logit,
+    )
 
 
 def _around(
@@ -656,26 +660,9 @@ def _section_start(
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
 
 
-MARKED_WORDS = 50
-"""In prose longer than this the sentence that answers is shown in bold."""
-_FORMED = re.compile(r"```|^\s*(?:[-*+•|]|\d{1,3}[.)])\s", re.M)
-
-
-def render_excerpt(excerpt: Excerpt, number: int, *, answers: int | None = None) -> str:
-    """Return an excerpt below its heading with the mark of its citation; its own `[3]` is `(3)`.
-
-    `answers` is a place in its source: the sentence there is shown in bold where it stands in
-    long prose.
-    """
-    marked = excerpt.text
-    if answers is not None and count_words(marked) > MARKED_WORDS:
-        place = answers - excerpt.start
-        for start, end in sentence_spans(marked):
-            said = marked[start:end]
-            if start <= place < end and not _FORMED.search(said):
-                said = re.sub(r"(?<!\w)[*_]+|[*_]+(?!\w)", "", said)
-                marked = f"{marked[:start]}**{said.strip()}**{marked[end:]}"
-    text = plain_excerpt(marked, 0, len(marked))
+def render_excerpt(excerpt: Excerpt, number: int) -> str:
+    """Return an excerpt below its heading with the mark of its citation; its own `[3]` is `(3)`."""
+    text = plain_excerpt(excerpt.text, 0, len(excerpt.text))
     gap = "\n" if text.endswith(("```", "|")) else " "
     return (
         f"### {excerpt.heading}\n\n{text}{gap}[{number}]"

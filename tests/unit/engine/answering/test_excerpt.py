@@ -296,9 +296,9 @@ def test_two_sections_are_shown_only_where_the_reader_is_not_sure(logit: float, 
 
 
 @pytest.mark.parametrize(
-    ("block", "sentences", "is_block"), [(1.0, 4.0, True), (0.5, 1.0, True), (0.5, 4.0, False)]
+    ("block", "sentences", "is_block"), [(6.0, 1.0, True), (6.0, 5.5, False), (3.0, 1.0, False)]
 )
-def test_a_fact_is_told_by_the_block_unless_its_sentences_are_plainly_better(
+def test_a_fact_is_told_by_the_block_that_is_plainly_better_than_its_sentences(
     block: float, sentences: float, *, is_block: bool
 ) -> None:
     text = (
@@ -307,37 +307,12 @@ def test_a_fact_is_told_by_the_block_unless_its_sentences_are_plainly_better(
     )
 
     def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        of_blocks = (block if "Mondays" in each else -9.0 for each in texts)
-        pairs = zip(texts, of_blocks, strict=True)
-        return np.array([logit if "\n" in each else sentences for each, logit in pairs])
+        whole = ("Mondays" in each and "sings" in each for each in texts)
+        return np.array([block if is_whole else sentences for is_whole in whole])
 
     draft = _asked("When was the Gull built in Bergen?", [_passage(text)], read=read)
 
     assert draft.text.startswith("### The yard") == is_block
-
-
-def test_the_sentence_in_which_the_answer_is_read_is_in_bold_in_long_prose() -> None:
-    said = "The boat was _built_ in Bergen in 1961."
-
-    def shown(text: str, *, answers: int | None) -> str:
-        excerpt = Excerpt(
-            source=_passage(text),
-            start=0,
-            end=len(text),
-            heading="",
-            text=text,
-            score=1.0,
-            logit=None,
-        )
-        return render_excerpt(excerpt, 1, answers=answers)
-
-    long = f"{OTHERS} {said} {OTHERS}"
-    place = long.index("1961")
-    bold = f"{OTHERS} **The boat was built in Bergen in 1961.** {OTHERS} [1]"
-
-    assert shown(long, answers=place) == bold
-    assert shown(long, answers=None) == f"{long} [1]"
-    assert shown(said, answers=said.index("1961")) == f"{said} [1]"
 
 
 BUILT = "She was built in Bergen in 1961."
