@@ -203,7 +203,7 @@ class Components:
         self._library = library
         self._settings = settings
         self._models = models
-        self._embed_models = tuple(embed_models)
+        self._embed_models = embed_models = tuple(map(separate_embedding, embed_models))
         self._embed_model = embed_models[0] if embed_models else None
         self._multilingual_model = next(
             (
@@ -268,7 +268,7 @@ class Components:
             idf=retriever.idf,
             embed=embed,
             embed_across=embedder(self._multilingual_model),
-            other_names=self._library.other_names,
+            other_names=retriever.other_names,
             client=client,
         )
         correction = reflection = None
@@ -306,15 +306,19 @@ class Components:
         self.agent = AgentSearch(
             settings.agent, local=self.local, retriever=retriever, client=client, web=web_search
         )
+        self._build_overviews(checks)
+
+    def _build_overviews(self, checks: CitationVerifier) -> None:
+        settings = self._settings
         lazy_reports = self._reports_of("lazy")
         self.overview = GlobalAnswerer(
             self._library,
             settings.answer,
-            retriever=retriever,
+            retriever=self.retriever,
             views=self.graph_views,
             models=self._models,
             checks=checks,
-            count=count,
+            count=self._tokeniser.count,
             ask_many=build_batch_llm(self._models),
             selection=settings.overview.selection,
             effort=settings.overview.effort,

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from .errors import SettingsError
+from .errors import SettingsError, field_problems
 from .shipped import find_profile, shipped_profiles
 from .types import Strategy
 
@@ -76,11 +76,7 @@ def _read_profile(path: Path) -> dict[str, Any]:
 
 def format_validation_error(error: ValidationError, profile: str | Path | None) -> str:
     """Format validation errors in one line."""
-    problems = []
-    for problem in error.errors():
-        where = ".".join(str(part) for part in problem["loc"])
-        what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
-        problems.append(f"{where}: {what.removeprefix('Value error, ')}")
+    problems = [f"{where}: {what}" for where, what in field_problems(error.errors())]
     source = f"profile {str(profile)!r}" if profile is not None else "settings"
     return f"{source}: {'; '.join(problems)} (see `loregraph config show` for all keys)"
 
@@ -98,6 +94,8 @@ class LibrarySettings(_Section):
 class IngestSettings(_Section):
     """Limits on what is read, and which engines may help to read it.
 
+    With two `workers` the next texts are embedded while names are extracted.
+
     Recognising pictures takes more than 512 MB of `read_memory_bytes`. A transcription model is a
     folder, or a name whose files were fetched before: nothing is downloaded while reading.
     """
@@ -109,6 +107,7 @@ class IngestSettings(_Section):
     max_rows: int = Field(100_000, ge=1)
     row_template: str = ""
     read_workers: int = Field(2, ge=1, le=64)
+    workers: int = Field(2, ge=1, le=2)
     read_timeout_seconds: float = Field(120.0, gt=0)
     read_memory_bytes: int = Field(2_147_483_648, ge=268_435_456)
     fetch_timeout_seconds: float = Field(30.0, gt=0)
@@ -400,7 +399,7 @@ class OverviewSettings(_Section):
     """
 
     selection: Literal["fixed", "dynamic", "lazy", "drift"] = "lazy"
-    effort: Literal["low", "medium", "high"] = "medium"
+    effort: Literal["low", "medium"] = "medium"
 
 
 class CacheSettings(_Section):

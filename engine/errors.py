@@ -23,6 +23,9 @@
 A message says what happened, the value, and what to do next, in one line.
 """
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 
 class EngineError(Exception):
     """Root of all errors that this package raises on purpose."""
@@ -98,3 +101,21 @@ class GraphStageError(EngineError):
 
 class UnknownName(GraphStageError):
     """Nothing that may be seen has this name or id; the message names what comes near."""
+
+
+def field_problems(
+    problems: Iterable[Mapping[str, Any]], *, unknown: str = "unknown key"
+) -> list[tuple[str, str]]:
+    """Return field and reason of each of pydantic's problems, worded for the user."""
+    return [
+        (
+            ".".join(str(part) for part in problem["loc"]),
+            unknown if problem["type"] == "extra_forbidden" else plain_reason(problem["msg"]),
+        )
+        for problem in problems
+    ]
+
+
+def plain_reason(message: str) -> str:
+    """Return a message of pydantic's without the name of the exception that it wraps."""
+    return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")

@@ -7,8 +7,8 @@
     chunk          texts into nodes with exact spans              chunking
     embed          chunks into vectors                            storage.vector_index, embeddings
     extract        names and relations by rules                   graph.extraction
-    commit         text, vectors, keywords, facts, one document   storage.library
-                   a transaction
+    commit         text, vectors, keywords, facts, one batch of   storage.library
+                   documents a transaction
     remove         documents whose source is gone                 storage.documents
     enrich         read chunks with a language model              enrichment.extraction
     derive         resolve entities, cluster communities, report  graph.pipeline
@@ -68,6 +68,7 @@ from .types import (
     Usage,
     check_name,
     check_namespace,
+    source_id,
 )
 
 if TYPE_CHECKING:
@@ -230,7 +231,8 @@ class IngestPipeline:
         def read(detector: ChangeDetector) -> Iterable[SourceText]:
             return detector.text(text, document_id=document_id, title=title)
 
-        return self._ingest(read, choice=choice, found=_NOTHING_FOUND, progress=progress)
+        only = source_id(choice.namespace, sanitise_text(document_id))
+        return self._ingest(read, choice=choice, found=_NOTHING_FOUND, progress=progress, only=only)
 
     def add_files(
         self, files: Mapping[str, Path], *, choice: IngestOptions, progress: Progress
@@ -293,9 +295,8 @@ class IngestPipeline:
         run, removed = IndexRun(progress=progress), set[str]()
         failures: list[SourceFailure] = []
         with self._library.writer():
-            known = self._library.documents()
-            for wanted in sorted(set(document_ids)):
-                names = resolve_ids(wanted, known.values())
+            found = {wanted: self._resolved(wanted) for wanted in sorted(set(document_ids))}
+            for wanted, names in found.items():
                 if not names:
                     failures.append(_not_in_library(wanted))
                 for name in names:
@@ -352,24 +353,29 @@ class IngestPipeline:
         found: DiscoveredSources,
         progress: Progress,
         removes_deleted: bool = False,
+        only: str | None = None,
     ) -> IngestReport:
-        """Run all steps of an ingestion and report what came of every source."""
+        """Run all steps of an ingestion and report what came of every source.
+
+        `only` is the document that the run is about, where it is about one alone.
+        """
         self._budget.start_run()
         indexer = self._indexer
         with self._library.writer(), self._pool() as pool, track_usage() as usage:
-            run = self._begin(choice, found, pool, progress, removes_deleted=removes_deleted)
-            for batch in indexer.chunk(read(run.detector), run.steps):
-                embedded = indexer.embed(batch, run.steps)
+            run = self._begin(choice, found, pool, progress, removes_deleted, only)
+            batches = indexer.chunk(read(run.detector), run.steps)
+            for embedded in indexer.embed_ahead(batches, run.steps, workers=self._settings.workers):
                 extracted = indexer.extract(embedded, run.steps)
                 run.stored |= indexer.commit(extracted, run.steps)
-                del batch, embedded, extracted  # freed before the next sources are read
+                del embedded, extracted  # freed before the next sources are read
             self._remove_missing(run)
             indexer.embed_missing(run.steps, only=run.detector.unchanged)
             indexer.enrich(run.steps)
             indexer.derive(run.steps)
             indexer.refine(run.steps)
             indexer.write_reports(run.steps)
-            run.file_states.save(sources=self._sources())
+            if only is None:
+                run.file_states.save(sources=self._sources())
         if run.stored or run.leaving.missing:
             self._on_change()
         return self._report(run, usage.total)
@@ -380,12 +386,12 @@ class IngestPipeline:
         found: DiscoveredSources,
         pool: ReaderPool,
         progress: Progress,
-        *,
         removes_deleted: bool,
+        only: str | None,
     ) -> _Ingestion:
         """Look at what the library holds; refuse a run that would remove too much of it."""
         check_same_model(self._embedding, held_now=self._library.vector_models())
-        run = self._run(choice, found, pool, progress, removes_deleted=removes_deleted)
+        run = self._run(choice, found, pool, progress, removes_deleted=removes_deleted, only=only)
         scope = documents_inside(run.rows, found, namespace=choice.namespace)
         early = run.deleted | emptied_documents(run.rows, found, namespace=choice.namespace)
         check_removals(early, scope, agreed=choice.remove_many)
@@ -483,9 +489,11 @@ class IngestPipeline:
         progress: Progress,
         *,
         removes_deleted: bool,
+        only: str | None = None,
     ) -> _Ingestion:
         """Return the state with which a run begins."""
-        rows, states = self._rows(), FileStateCache(self._library.path)
+        rows = list(self._library.documents(only).values())
+        states = FileStateCache(self._library.path)
         deleted = find_deleted(rows, found, namespace=choice.namespace) if removes_deleted else ()
         return _Ingestion(
             choice=choice,
@@ -544,6 +552,12 @@ class IngestPipeline:
             )
             for row in rows
         }
+
+    def _resolved(self, wanted: str) -> list[str]:
+        """Return the documents of an id, a source or a path."""
+        is_stored = sanitise_text(wanted) == wanted  # else no id can be it
+        named = self._library.documents(wanted).values() if is_stored else ()
+        return resolve_ids(wanted, named) or resolve_ids(wanted, self._rows())
 
     def _rows(self) -> list[DocumentRow]:
         return list(self._library.documents().values())

@@ -293,9 +293,9 @@ def _fallback_step(error: EmbeddingUnavailable) -> TraceStep:
 def validate_effort(effort: str | None) -> Effort | None:
     """Validate the effort level; raises `QuestionError`."""
     match effort:
-        case None | "low" | "medium" | "high":
+        case None | "low" | "medium":
             return effort
-    raise QuestionError(f"unknown effort: {effort!r}; choose low, medium or high")
+    raise QuestionError(f"unknown effort: {effort!r}; choose low or medium")
 
 
 def validate_question(question: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
@@ -28,6 +28,7 @@ from .storage.facts import (
     faulty_chunks,
     forget_faults,
     hashed,
+    hashed_end,
     in_batches,
     put_faults,
     read_state,
@@ -51,6 +52,7 @@ from .text.names import (
     starts_in_text,
     words_of_name,
 )
+from .text.short_names import name_words
 
 Progress = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""
@@ -59,7 +61,7 @@ Progress = Callable[[str, int, int], None]
 STARTS = "starts"
 """Key of the state table: the version in which the first words of all names are stored."""
 
-_STARTS_VERSION = "1"
+_STARTS_VERSION = "2"
 
 Named = tuple[str, str]
 """A name's key and its kind."""
@@ -95,7 +97,7 @@ def mark_unlinked(connection: Connection, *, gone: set[Named], come: set[Named])
 
 
 def _index_starts(connection: Connection, *, gone: set[Named], come: set[Named]) -> None:
-    """Keep the first words of names; of all of them, where another version or none did."""
+    """Keep first and last words of names; of all of them, where another version or none did."""
     table = name_starts.c
     if read_state(connection, STARTS) != _STARTS_VERSION:
         write_state(connection, STARTS, _STARTS_VERSION)
@@ -105,13 +107,19 @@ def _index_starts(connection: Connection, *, gone: set[Named], come: set[Named])
         come = {(key, kind) for key, kind in connection.execute(known)}
     ended = [{"at": key} for key in sorted({*dict(gone)} - {*dict(come)})]
     if ended:
-        starts = [{"start": hashed(start_of_name(row["at"])), **row} for row in ended]
+        starts = [{"start": one, **row} for row in ended for one in _places_of(row["at"])]
         place = (table.start == bindparam("start"), table.key == bindparam("at"))
         connection.execute(delete(name_starts).where(*place), starts)
     begun = sorted({*dict(come)} - {*dict(gone)})
     if begun:
-        rows = [{"start": hashed(start_of_name(key)), "key": key} for key in begun]
+        rows = [{"start": one, "key": key} for key in begun for one in _places_of(key)]
         connection.execute(insert(name_starts), rows)
+
+
+def _places_of(key: str) -> set[int]:
+    """Return what `name_starts` finds a name by: its first word and, of several, its last."""
+    words = name_words(key)
+    return {hashed(start_of_name(key)), *([hashed_end(words[-1])] if words else ())}
 
 
 def _chunks_with(connection: Connection, key: str) -> list[str]:
@@ -155,13 +163,20 @@ def _matcher(kinds: Iterable[Named]) -> NameMatcher:
     )
 
 
-def write_links(connection: Connection, progress: Progress) -> None:
+class Linked(NamedTuple):
+    """Chunks that were matched, and the names that they have or had."""
+
+    chunk_ids: set[str]
+    keys: set[str]
+
+
+def write_links(connection: Connection, progress: Progress) -> Linked:
     """Match the chunks that wait for it with all names as they are now."""
     columns = (chunks.c.id, chunks.c.document_id, chunks.c.title, chunks.c.text)
     query = select(*columns).where(chunks.c.linked.is_(False))
     waiting = connection.execute(query.order_by(chunks.c.id)).all()
     if not waiting:
-        return
+        return Linked(set(), set())
     matcher = _matcher_for(connection, [row.text for row in waiting])
     rows: list[dict[str, Any]] = []
     reasons: dict[str, str] = {}
@@ -173,13 +188,17 @@ def write_links(connection: Connection, progress: Progress) -> None:
             reasons[row.id] = isolation.fault.reason
         if number % 500 == 0:
             progress("link", number, len(waiting))
+    keys = {row["key"] for row in rows}
     for batch in in_batches(row.id for row in waiting):
+        held = select(links.c.key).where(links.c.chunk_id.in_(batch))
+        keys.update(connection.execute(held).scalars())
         connection.execute(delete(links).where(links.c.chunk_id.in_(batch)))
         connection.execute(update(chunks).where(chunks.c.id.in_(batch)).values(linked=True))
     forget_faults(connection, (row.id for row in waiting), stage=LINK)
     put_faults(connection, reasons, stage=LINK)
     if rows:
         connection.execute(insert(links), rows)
+    return Linked({row.id for row in waiting}, keys)
 
 
 def _links(matcher: NameMatcher, row: Row[Any]) -> list[dict[str, Any]]:

@@ -47,6 +47,7 @@ from .linking import (
 )
 from .model import Community, Name, Report
 from .resolution.incremental import Resolved, forget_names, resolve_changes
+from .search.view_changes import note_changed_rows
 from .storage.database import (
     Database,
     Difference,
@@ -365,6 +366,7 @@ def forget_derived(connection: Connection) -> None:
 
 def _derive(connection: Connection, options: DeriveOptions, report: Progress) -> Derived:
     current = facts_generation(connection)
+    noted = noted_changes(connection, "name")
     laid_anew = rechunked_documents(connection, version=FORMAT)
     report("resolve", 0, 1)
     named = resolve_changes(connection)
@@ -378,7 +380,15 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
         touched |= redescribed_relations(connection, said.texts)
     report("link", 0, 1)
     mark_unlinked(connection, gone=_kinds(name_rows.before), come=_kinds(name_rows.after))
-    write_links(connection, report)
+    linked = write_links(connection, report)
+    note_changed_rows(
+        connection,
+        is_whole=laid_anew is None or named.is_whole,
+        linked=linked,
+        facts_of=noted,
+        name_rows=name_rows,
+        entity_rows=entity_rows,
+    )
     related = stated_relations(connection, said=said.texts, only=touched)
     relation_rows = write_relations(connection, related, only=touched)
     report("cluster", 0, 1)

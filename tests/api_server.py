@@ -101,7 +101,8 @@ class ApiServer:
     def client(self, token: str | None = None, **options: Any) -> httpx.Client:
         """A client of this server, with a token or without."""
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        options = {"timeout": 60.0, "trust_env": False} | options
+        # Without certificates, which would be read anew for each client.
+        options = {"timeout": 60.0, "trust_env": False, "verify": False} | options
         return httpx.Client(base_url=self.url, headers=headers, **options)
 
     def add_text(self, text: str, *, token: str | None = None, **values: Any) -> dict[str, Any]:
@@ -130,9 +131,11 @@ class ApiServer:
         reads: Sequence[str] = (),
         writes: Sequence[str] = (),
         is_admin: bool = False,
+        user: str = "",
     ) -> str:
         """A new token of this library; it counts at once, and from then on one is needed."""
         from engine.api.auth import TokenStore
 
         store = TokenStore(self.library / "tokens.json")
-        return store.create(name, reads=reads, writes=writes, is_admin=is_admin)[1]
+        made = store.create(name, reads=reads, writes=writes, is_admin=is_admin, user=user)
+        return made[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.abc
 import importlib.machinery
 import os
@@ -18,9 +19,16 @@ from redis_server import RedisServer
 
 _GLOBALS_MODULE = "llama_index.core.settings"
 
+EXAMPLES = int(os.environ.get("LOREGRAPH_EXAMPLES", "40"))
+"""Examples of a property; set the variable to look at more of them."""
+
 # What holds of every value holds on a busy machine, too.
 settings.register_profile(
-    "loregraph", parent=settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "loregraph",
+    parent=settings(),
+    deadline=None,
+    max_examples=EXAMPLES,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("loregraph")
 
@@ -104,6 +112,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long come first."""
     ranks = {name: rank for rank, name in enumerate(LONGEST_FIRST)}
     items.sort(key=lambda item: ranks.get(item.path.name, len(ranks)))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected lives until the end: no later collection looks at it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:

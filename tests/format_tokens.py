@@ -97,10 +97,6 @@ TOKENS: dict[str, tuple[str, ...]] = {
         ),
         "1\n00:00:01,000 --> 00:00:02,000\na\n\n",
     ),
-    "read_substation": (
-        *("Dialogue: ", "Dialogue: 0,0:00:01.00,0:00:02.00,a,b,0,0,0,,a\n", "Format: ", ",", "{"),
-        *("[Events]\n", "{\\", "}", "\\N", "\\h", "0:00:01.00,", " ", "a\n", "Comment: "),
-    ),
     "read_asciidoc": (
         *(
             "<<",
@@ -397,15 +393,10 @@ def textual_formats() -> dict[str, Format]:
 
 _PARTS = "Subject: a\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n"
 _CUE = "1\n00:00:01,000 --> 00:00:02,000\na"
-_EVENT = "[Events]\nDialogue: 0,0:00:01.00,0:00:02.00,a,b,0,0,0,,a"
 
 AROUND: dict[str, tuple[tuple[str, str], ...]] = {
     "read_markdown": (("", ""), ("---\na: ", "\n---\nb"), ("+++\na = ", "\n+++\nb")),
     "read_subtitles": ((_CUE, ""),),
-    "read_substation": (
-        (_EVENT, ""),
-        ("[Events]\nFormat: ", f"\n{_EVENT}"),
-    ),
     "read_asciidoc": (
         *(("", ""), ("= ", "x"), ("= heade", "x"), ("a ", " x"), ("|===\n", "\n|===\n")),
     ),

@@ -35,7 +35,7 @@ def put(library: Library, document_id: str, *, chunks: int, seed: int) -> None:
     source = SourceText(id=document_id, title="", type="text", text=text, sha256="0")
     ids = [f"{document_id}/{number}" for number in range(chunks)]
     with library.write() as connection:
-        library.put_document(source, recipe="")
+        library.put_documents([source], recipe="")
         put_chunks(
             connection,
             [

@@ -409,7 +409,7 @@ class LocalAnswerer:
         gateway = self._packer.gateway
         has_excerpt = gateway is None and question_intent(question) is not None
         if expander is None and gateway is None:
-            expander = other_name_searches(question, self._known_as(question))
+            expander = other_name_searches(question, self._known_as(question, within))
         found = self._retriever.search(
             question,
             top_k=CANDIDATES if is_fact or has_excerpt else self._packer.candidate_count,
@@ -499,14 +499,15 @@ class LocalAnswerer:
             likeness=self._likeness,
             text_at=self._library.text_at,
             types=self._types(packed.passages),
-            known_as=self._known_as(question),
+            known_as=self._known_as(question, within),
         )
 
-    def _known_as(self, question: str) -> KnownAs:
+    def _known_as(self, question: str, within: DocumentFilter | None) -> KnownAs:
         """Return the other names of what a Chinese question names."""
         if language_of(question) != "zh":
             return KnownAs()
-        return KnownAs.of(question, self._library.other_names(name_candidates(question)))
+        known = self._retriever.other_names(name_candidates(question), within)
+        return KnownAs.of(question, known)
 
     def _types(self, passages: Sequence[Passage]) -> dict[str, str]:
         """Return the commonest type of each name in the passages."""

@@ -126,8 +126,8 @@ def response_of(problem: HTTPException, *, path: str) -> JSONResponse:
 def validation_problem(error: RequestValidationError) -> Problem:
     """List invalid fields and reasons, without echoing input."""
     fields = [
-        {"field": ".".join(str(part) for part in each["loc"])[:200], "reason": str(each["msg"])}
-        for each in error.errors()[:_SHOWN_ERRORS]
+        {"field": where[:200], "reason": what}
+        for where, what in errors.field_problems(error.errors()[:_SHOWN_ERRORS])
     ]
     detail = "; ".join(f"{each['field']}: {each['reason']}" for each in fields)
     return Problem(422, "validation", detail, errors=fields)

@@ -20,6 +20,10 @@ from .errors import Problem
 from .jobs import Job, State
 
 MOST_CONDITIONS = 20
+_OWN_STAGES = frozenset({"", "read", "embed", "extract"})
+"""Stages of a job that count what its own documents hold; later ones count the whole library."""
+_WHOLE_LIBRARY = "resolve"
+"""First of the later stages: it stands for all of them where others' documents may not show."""
 _MOST_METADATA = 50
 _LONGEST_KEY = 100
 _LONGEST_VALUE = 10_000
@@ -79,7 +83,7 @@ class AskRequest(Question):
         examples=[[{"question": "Who founded the station?", "answer": "Ada Marsh did. [1]"}]],
     )
     mode: Literal["auto", "local", "global", "both", "agent"] = "auto"
-    effort: Literal["low", "medium", "high"] | None = Field(
+    effort: Literal["low", "medium"] | None = Field(
         None, description="How much an overview may cost; as the settings say where it is left out."
     )
     session: str | None = Field(
@@ -147,7 +151,10 @@ class JobStatus(BaseModel):
     def of(cls, job: Job, caller: Principal) -> JobStatus:
         """Build the status of a job, as its caller may see it."""
         report = report_for(caller, job.report) if job.report is not None else None
-        return cls(**{**asdict(job), "sources": list(job.sources), "report": report})
+        told = {**asdict(job), "sources": list(job.sources), "report": report}
+        if caller.readable is not None and job.stage not in _OWN_STAGES:
+            told |= {"stage": _WHOLE_LIBRARY, "done": 0, "total": 0}
+        return cls(**told)
 
 
 def report_for(caller: Principal, report: IngestReport) -> IngestReport:

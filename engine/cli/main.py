@@ -38,6 +38,7 @@ from .session import (
     NamespaceOption,
     ProfileOption,
     ReportOption,
+    Selection,
     StrictOption,
     TableOption,
     TagOption,
@@ -51,6 +52,7 @@ from .session import (
     opened,
     pattern_of,
     reading,
+    selection,
     settings_of,
     show,
     start_logging,
@@ -135,23 +137,10 @@ def add(
     if copy_sample_corpus(sources):
         typer.echo("data/corpus is the sample corpus, copied here", err=True)
     metadata = metadata_of(tag, meta)
+    excluded = [*(exclude or ()), *pattern_of(report_file, sources)]
+    wanted = selection(namespace, include, excluded, tables=table)
     if estimate:
-        from .rendering import show_estimate
-
-        with (
-            library_or_none(library, planned=True) as place,
-            writing(place, profile, create=True, asks_models=False) as (engine, progress),
-        ):
-            forecast = engine.estimate(
-                sources,
-                namespace=namespace,
-                include=include or (),
-                exclude=exclude or (),
-                tables=table or (),
-                progress=progress,
-            )
-        show_estimate(forecast, as_json=json_output)
-        exit_code(forecast.failed, done=forecast.documents > 0)
+        _estimate(sources, wanted, library=library, profile=profile, as_json=json_output)
         return
     with writing(library, profile, create=True) as (engine, progress):
         if retry:
@@ -159,15 +148,32 @@ def add(
         report = engine.add(
             sources,
             metadata=metadata,
-            namespace=namespace,
-            include=include or (),
-            tables=table or (),
-            exclude=[*(exclude or ()), *pattern_of(report_file, sources)],
+            **wanted,
             strict=strict,
             remove_many=yes,
             progress=progress,
         )
     finish(report, as_json=json_output, file=report_file)
+
+
+def _estimate(
+    sources: Sequence[str],
+    wanted: Selection,
+    *,
+    library: Path,
+    profile: Path | None,
+    as_json: bool,
+) -> None:
+    """Show what language models would cost; write nothing."""
+    from .rendering import show_estimate
+
+    with (
+        library_or_none(library, planned=True) as place,
+        writing(place, profile, create=True, asks_models=False) as (engine, progress),
+    ):
+        forecast = engine.estimate(sources, **wanted, progress=progress)
+    show_estimate(forecast, as_json=as_json)
+    exit_code(forecast.failed, done=forecast.documents > 0)
 
 
 @app.command()
@@ -198,10 +204,11 @@ def sync(
 
     While it watches, --yes is for the first round alone: a disk may go away later.
     """
-    from .rendering import show_failure, show_watching
     from .server import follow
 
     metadata = metadata_of(tag, meta)
+    excluded = [*(exclude or ()), *pattern_of(report_file, sources)]
+    wanted = selection(namespace, include, excluded, tables=table)
     agreed = [yes]
 
     def once() -> IngestReport:
@@ -212,10 +219,7 @@ def sync(
             return engine.sync(
                 sources,
                 metadata=metadata,
-                namespace=namespace,
-                include=include or (),
-                tables=table or (),
-                exclude=[*(exclude or ()), *pattern_of(report_file, sources)],
+                **wanted,
                 dry_run=dry_run,
                 strict=strict,
                 remove_many=bool(agreed) and agreed.pop(),
@@ -229,8 +233,6 @@ def sync(
         sources,
         lambda: show(once(), as_json=json_output, file=report_file),
         pass_over=[library, *([report_file] if report_file else ())],
-        started=lambda: show_watching(sources),
-        failed=lambda error: show_failure(error, then="the watching goes on"),
     )
 
 

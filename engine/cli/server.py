@@ -90,11 +90,7 @@ def mcp(
 ) -> None:
     """Serve the library to an agent by the Model Context Protocol."""
     settings = settings_of(profile)
-    _check(namespace, allow or ())
-    if user:
-        from ..memory.records import check_memory_name
-
-        check_memory_name("user", user)
+    _check(namespace, allow or (), user)
     if http:
         from ..api.serve import check_tokens
 
@@ -127,10 +123,14 @@ def mcp(
             serve_stdio(offer, user=user)
 
 
-def _check(namespace: str | None, folders: Sequence[Path]) -> None:
-    """Validate the namespace and the folders."""
+def _check(namespace: str | None, folders: Sequence[Path], user: str) -> None:
+    """Validate the namespace, the folders and the user."""
     from ..errors import SettingsError
+    from ..memory.records import check_memory_name
     from ..types import check_namespace
+
+    if user:
+        check_memory_name("user", user)
 
     if namespace is not None:
         check_namespace(namespace)
@@ -277,45 +277,36 @@ RETRY_TICKS = 20
 _NEVER_READ = ("node_modules", "__pycache__")
 
 
-def follow(
-    sources: Sequence[str],
-    run: Callable[[], None],
-    *,
-    pass_over: Collection[Path],
-    started: Callable[[], None],
-    failed: Callable[[EngineError | OSError], None],
-) -> None:
+def follow(sources: Sequence[str], run: Callable[[], None], *, pass_over: Collection[Path]) -> None:
     """Call `run`, then again after every change, until interrupted.
 
     Watching begins before the first round, so that what changes during it is not missed. An error
-    ends the first round and all; one in a later round is told to `failed`, once as long as it
-    stays the same, and the round is tried again.
+    ends the first round and all; one in a later round is shown, once as long as it stays the same,
+    and the round is tried again.
 
     Args:
         sources: folders and files; others (addresses, databases) are not watched.
         run: one round.
         pass_over: files and folders in which changes do not count.
-        started: called after the first round.
-        failed: what came of a later round.
 
     Raises:
         SourceError: none of the sources is a folder or file that is there.
     """
+    from .rendering import show_watching
+
     changes = changes_in(sources, pass_over=pass_over)
     next(changes)
     run()
-    started()
+    show_watching(sources)
     try:
-        _go_on(changes, run, failed)
+        _go_on(changes, run)
     except KeyboardInterrupt:
         return
 
 
-def _go_on(
-    changes: Iterator[bool],
-    run: Callable[[], None],
-    failed: Callable[[EngineError | OSError], None],
-) -> None:
+def _go_on(changes: Iterator[bool], run: Callable[[], None]) -> None:
+    from .rendering import show_failure
+
     said, waited = "", 0
     for changed in changes:
         waited += 1
@@ -327,7 +318,7 @@ def _go_on(
             said = ""
         except (EngineError, OSError) as error:
             if str(error) != said:
-                failed(error)
+                show_failure(error, then="the watching goes on")
             said = str(error) or type(error).__name__
 
 

@@ -9,12 +9,12 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 import typer
 from typer.core import TyperGroup
 
-from ..errors import LibraryNotFound, SourceError
+from ..errors import LibraryNotFound, SourceError, plain_reason
 from ..types import MetaValue
 from .served import SERVED
 
@@ -32,8 +32,8 @@ ModeOption = Annotated[
     ),
 ]
 EffortOption = Annotated[
-    Literal["low", "medium", "high"] | None,
-    typer.Option(metavar="<effort>", help="How much an overview may cost: low, medium or high."),
+    Literal["low", "medium"] | None,
+    typer.Option(metavar="<effort>", help="How much an overview may cost: low or medium."),
 ]
 LevelOption = Annotated[
     Literal["debug", "info", "warning", "error"] | None,
@@ -76,6 +76,28 @@ FiltersOption = Annotated[
 WithinOption = Annotated[
     str | None, typer.Option("--namespace", help="Only documents of this namespace.")
 ]
+
+
+class Selection(TypedDict):
+    """Parts of the sources that are taken, and the namespace that they go to."""
+
+    namespace: str
+    include: Sequence[str]
+    exclude: Sequence[str]
+    tables: Sequence[str]
+
+
+def selection(
+    namespace: str,
+    include: Sequence[str] | None,
+    exclude: Sequence[str],
+    *,
+    tables: Sequence[str] | None,
+) -> Selection:
+    """Gather the options that select of the sources."""
+    return Selection(
+        namespace=namespace, include=include or (), exclude=exclude, tables=tables or ()
+    )
 
 
 def metadata_of(tags: list[str] | None, pairs: list[str] | None) -> dict[str, MetaValue] | None:
@@ -133,6 +155,26 @@ class _WholeHelp(TyperGroup):
         for command in self.commands.values():
             told = command.short_help or (command.help or "").partition("\n\n")[0]
             command.short_help = " ".join(told.split())
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the group's own options."""
+        with _plain_refusals():
+            return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command of the group."""
+        with _plain_refusals():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _plain_refusals() -> Iterator[None]:
+    """Word the refusal of an option for the user."""
+    try:
+        yield
+    except typer.BadParameter as error:
+        error.message = plain_reason(error.message)
+        raise
 
 
 def command_group(name: str | None = None) -> typer.Typer:

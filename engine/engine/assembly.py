@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from ..agent.web import WebSearch
 from ..answering.extractive.likeness import LikenessReader
 from ..cache import build_answer_cache
-from ..components import Components, derive_copy, separate_embedding, settings_of_copy
+from ..components import Components, derive_copy, settings_of_copy
 from ..config import Settings
 from ..embeddings.choice import EmbeddingChoice
 from ..embeddings.cross_encoder import CrossEncoder
@@ -73,13 +73,8 @@ class Assembly:
     ) -> NamespaceReadings:
         """Return the readings of namespaces, each from a copy that holds them alone."""
         inside = settings_of_copy(self.settings)
-
-        def read_copy(copied: Library) -> Reading:
-            apart = replace(embedding, models=tuple(map(separate_embedding, embedding.models)))
-            return self.reading(copied, apart, settings=inside)
-
         return NamespaceReadings(
             whole,
-            make=read_copy,
+            make=partial(self.reading, embedding=embedding, settings=inside),
             derive=partial(derive_copy, settings=inside),
         )

@@ -84,6 +84,20 @@ _log = logging.getLogger("loregraph")
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]+:/")
 
 
+@contextmanager
+def _closed_on_error(path: str | Path, **options: Any) -> Iterator[Library]:
+    """Open the library of an engine; close it, and delete a new one, where the engine fails."""
+    is_new = not Path(path).exists()
+    library = Library(path, **options)
+    try:
+        yield library
+    except BaseException:
+        library.close()
+        if is_new:
+            delete_if_empty(Path(path))
+        raise
+
+
 def _choose_embedding(
     library: Library,
     chain: Sequence[EmbeddingModel],
@@ -198,11 +212,8 @@ class KnowledgeEngine(DocumentMethods, LlamaIndexMethods):
         build_models(settings, llm=llm, llms=llms)  # what is wrong shows before there is a folder
         wanted: list[EmbeddingModel] = [embed_model] if embed_model is not None else []
         chain = wanted or build_chain(settings.embedding, environment)
-        is_new = not Path(path).exists()
-        library = Library(
-            path, create=create, lock_timeout_seconds=settings.library.lock_timeout_seconds
-        )
-        try:
+        timeout = settings.library.lock_timeout_seconds
+        with _closed_on_error(path, create=create, lock_timeout_seconds=timeout) as library:
             chosen = _choose_embedding(
                 library, chain, settings, environment=environment, asks_models=asks_models
             )
@@ -214,11 +225,6 @@ class KnowledgeEngine(DocumentMethods, LlamaIndexMethods):
                 embedding=chosen,
                 web_search=web_search,
             )
-        except BaseException:
-            library.close()
-            if is_new:
-                delete_if_empty(Path(path))
-            raise
 
     def __enter__(self) -> Self:
         return self
@@ -270,7 +276,7 @@ class KnowledgeEngine(DocumentMethods, LlamaIndexMethods):
         Args:
             question: in words; `query=` is accepted for it.
             mode: which way it takes.
-            effort: how much an overview may cost, low, medium or high; None as the settings say
+            effort: how much an overview may cost, low or medium; None as the settings say
                 (`overview.effort`). What is answered from passages alone takes no notice of it.
             filters: which documents may be seen: LlamaIndex's `MetadataFilters`, a mapping whose
                 conditions must all hold, or conditions such as `["date>=2024-01-01", "tags=red"]`.

@@ -11,6 +11,7 @@ import json
 import secrets
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib import resources
@@ -117,71 +118,78 @@ class Review:
         return accepted, len(self._dropped), len(kept) - accepted
 
 
+class _Handler(BaseHTTPRequestHandler):
+    """Serves the page and takes decisions."""
+
+    def __init__(self, *connection: Any, review: Review, page: bytes, token: str) -> None:
+        self._review, self._page, self._token = review, page, token
+        super().__init__(*connection)
+
+    def do_GET(self) -> None:
+        """Send the page, its script, or the questions."""
+        if self.path == f"/?token={self._token}":
+            self._send(200, self._page, "text/html; charset=utf-8")
+        elif self.path == "/review.js":
+            self._send(200, _file("review.js").encode(), "text/javascript; charset=utf-8")
+        elif self.path == "/rows" and self._is_ours():
+            self._json(self._review.rows())
+        else:
+            self._send(403, b"not allowed: open the address that was printed", "text/plain")
+
+    def do_POST(self) -> None:
+        """Record a decision."""
+        length = self.headers.get("Content-Length", "")
+        size = int(length) if length.isdigit() else MAX_REQUEST_BYTES + 1
+        if self.path != "/decide" or not self._is_ours() or size > MAX_REQUEST_BYTES:
+            self._send(403, b"not allowed", "text/plain")
+            return
+        try:
+            match json.loads(self.rfile.read(size)):
+                case {
+                    "id": str(name),
+                    "decision": str(said),
+                    "text": str(text),
+                    "lines": [*lines],
+                }:
+                    wanted = [str(one) for one in lines]
+                    self._json(self._review.decide(name, said, text, wanted))
+                case _:
+                    raise SourceError("decision not usable; reload the page")
+        except (SourceError, ValueError, RecursionError) as error:
+            self._send(400, str(error).encode("utf8", "replace"), "text/plain; charset=utf-8")
+
+    def _is_ours(self) -> bool:
+        host = (self.headers.get("Host") or "").rpartition(":")[0]
+        given = self.headers.get("X-Review-Token") or ""
+        same = secrets.compare_digest(given.encode("utf8", "replace"), self._token.encode())
+        return host in ("127.0.0.1", "localhost") and same
+
+    def _json(self, value: object) -> None:
+        body = json.dumps(value, ensure_ascii=True).encode()
+        self._send(200, body, "application/json")
+
+    def _send(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Security-Policy", _POLICY)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Log nothing: the terminal shows the counts at the end."""
+
+
+def _file(name: str) -> str:
+    return (resources.files(__package__) / "page" / name).read_text(encoding="utf8")
+
+
 def review_server(review: Review, *, port: int = 0) -> tuple[ThreadingHTTPServer, str]:
     """Return a server on 127.0.0.1 that is not yet running, and the address of its page."""
     token = secrets.token_urlsafe(24)
-    folder = resources.files(__package__) / "page"
-    style = (folder / "report.css").read_text(encoding="utf8")
-    script = (folder / "review.js").read_bytes()
-    page = _FORM.format(style=style, token=escape(token)).encode()
-
-    class Handler(BaseHTTPRequestHandler):
-        """Serves the page and takes decisions."""
-
-        def do_GET(self) -> None:
-            """Send the page, its script, or the questions."""
-            if self.path == f"/?token={token}":
-                self._send(200, page, "text/html; charset=utf-8")
-            elif self.path == "/review.js":
-                self._send(200, script, "text/javascript; charset=utf-8")
-            elif self.path == "/rows" and self._is_ours():
-                self._json(review.rows())
-            else:
-                self._send(403, b"not allowed: open the address that was printed", "text/plain")
-
-        def do_POST(self) -> None:
-            """Record a decision."""
-            length = self.headers.get("Content-Length", "")
-            size = int(length) if length.isdigit() else MAX_REQUEST_BYTES + 1
-            if self.path != "/decide" or not self._is_ours() or size > MAX_REQUEST_BYTES:
-                self._send(403, b"not allowed", "text/plain")
-                return
-            try:
-                match json.loads(self.rfile.read(size)):
-                    case {
-                        "id": str(name),
-                        "decision": str(said),
-                        "text": str(text),
-                        "lines": [*lines],
-                    }:
-                        self._json(review.decide(name, said, text, [str(one) for one in lines]))
-                    case _:
-                        raise SourceError("decision not usable; reload the page")
-            except (SourceError, ValueError, RecursionError) as error:
-                self._send(400, str(error).encode("utf8", "replace"), "text/plain; charset=utf-8")
-
-        def _is_ours(self) -> bool:
-            host = (self.headers.get("Host") or "").rpartition(":")[0]
-            given = self.headers.get("X-Review-Token") or ""
-            same = secrets.compare_digest(given.encode("utf8", "replace"), token.encode())
-            return host in ("127.0.0.1", "localhost") and same
-
-        def _json(self, value: object) -> None:
-            body = json.dumps(value, ensure_ascii=True).encode()
-            self._send(200, body, "application/json")
-
-        def _send(self, status: int, body: bytes, kind: str) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", kind)
-            self.send_header("Content-Length", str(len(body)))
-            self.send_header("Content-Security-Policy", _POLICY)
-            self.send_header("X-Content-Type-Options", "nosniff")
-            self.send_header("Referrer-Policy", "no-referrer")
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-            """Log nothing: the terminal shows the counts at the end."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    page = _FORM.format(style=_file("report.css"), token=escape(token)).encode()
+    handler = partial(_Handler, review=review, page=page, token=token)
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     return server, f"http://127.0.0.1:{server.server_address[1]}/?token={token}"

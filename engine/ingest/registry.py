@@ -21,7 +21,6 @@ LANGUAGES: dict[str, str] = {
     ".cjs": "javascript",
     ".cpp": "cpp",
     ".cs": "csharp",
-    ".css": "css",
     ".cxx": "cpp",
     ".go": "go",
     ".h": "c",
@@ -34,7 +33,6 @@ LANGUAGES: dict[str, str] = {
     ".ksh": "bash",
     ".kt": "kotlin",
     ".kts": "kotlin",
-    ".less": "css",
     ".lua": "lua",
     ".mjs": "javascript",
     ".php": "php",
@@ -46,7 +44,6 @@ LANGUAGES: dict[str, str] = {
     ".rs": "rust",
     ".sc": "scala",
     ".scala": "scala",
-    ".scss": "css",
     ".sh": "bash",
     ".sql": "sql",
     ".swift": "swift",
@@ -161,7 +158,6 @@ _PLAIN = _simple("text", "readers.text:read_plain")
 _MARKDOWN = _simple("markdown", "readers.text:read_markdown")
 _CONFIGURATION = _simple("configuration", "readers.text:read_configuration")
 _SUBTITLES = _simple("subtitles", "readers.transcripts:read_subtitles")
-_SUBSTATION = _simple("subtitles", "readers.transcripts:read_substation")
 _ASCIIDOC = _textual("asciidoc", "readers.markup:read_asciidoc")
 _RESTRUCTURED = _textual("rst", "readers.markup:read_restructured")
 _LATEX = _textual("latex", "readers.latex:read_latex")
@@ -223,7 +219,6 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys((".jsonl", ".ndjson"), _JSON_LINES),
     **dict.fromkeys(_XMLS, _XML),
     ".ipynb": _format("notebook", "readers.text:read_notebook"),
-    **dict.fromkeys((".ass", ".ssa"), _SUBSTATION),
     **dict.fromkeys((".srt", ".vtt"), _SUBTITLES),
     **{suffix: _code(language) for suffix, language in LANGUAGES.items()},
     **dict.fromkeys(sorted(CONFIGURATION), _CONFIGURATION),

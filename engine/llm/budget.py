@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..errors import BudgetExceeded, ModelError, SettingsError
+from ..errors import BudgetExceeded, ModelError, SettingsError, field_problems
 from ..providers.factory import is_loopback_url
 from ..shipped import shipped
 from ..types import Usage
@@ -150,9 +151,11 @@ def load_prices(path: str | Path = "", *, currency: str = "USD") -> PriceTable:
     """
     file = Path(path) if path else shipped(f"configs/{_SHIPPED}")
     try:
-        table = _Table.model_validate(yaml.safe_load(file.read_text(encoding="utf8")) or {})
+        table = _parsed(file.read_text(encoding="utf8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError, ValidationError) as error:
         reason = " ".join(str(error).split())[:300]
+        if isinstance(error, ValidationError):
+            reason = "; ".join(f"{where}: {what}" for where, what in field_problems(error.errors()))
         raise SettingsError(
             f"budget.prices: {str(file)!r} is not a table of prices: {reason};"
             " expected `models: {name: {prompt: 0.15, completion: 0.6}}`"
@@ -167,6 +170,12 @@ def load_prices(path: str | Path = "", *, currency: str = "USD") -> PriceTable:
         for name, row in sorted(table.models.items())
     }
     return PriceTable(prices=prices, own=bool(path))
+
+
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> _Table:
+    """Return the table in a YAML text; parsing takes longer than all else in opening a library."""
+    return _Table.model_validate(yaml.safe_load(text) or {})
 
 
 def price_of(llm: LLM, table: PriceTable) -> Price | None:

@@ -34,14 +34,6 @@ _REFUSED_WORDS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StructuredDialect:
-    """A model as it is to be asked, and the further arguments of the call."""
-
-    llm: LLM
-    arguments: Mapping[str, Any]
-
-
 def refuses_format(message: str) -> bool:
     """Check whether a refusal is about the response format."""
     said = message.lower()

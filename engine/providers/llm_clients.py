@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from pydantic import ValidationError
 
 from ..config import BudgetSettings, LlmSettings, RerankSettings, Settings
-from ..errors import SettingsError
+from ..errors import SettingsError, field_problems
 from ..llm.budget import Budget, Counter, PriceTable, load_prices, price_of, void_cap
 from ..llm.client import LLMClient
 from .factory import ANTHROPIC_KEY_VARIABLE, NO_KEY, build_llm
@@ -52,9 +52,7 @@ def stage_settings(settings: LlmSettings) -> dict[Stage, LlmSettings]:
         try:
             own[stage] = LlmSettings.model_validate(basis | changes)
         except ValidationError as error:
-            problem = error.errors()[0]
-            where = ".".join(str(part) for part in problem["loc"])
-            what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
+            where, what = field_problems(error.errors())[0]
             raise SettingsError(f"llm.stages.{stage}.{where}: {what}") from error
     return own
 

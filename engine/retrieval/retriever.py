@@ -32,6 +32,7 @@ from ..storage.graph_api import (
     QuestionNames,
     WalkSnapshot,
     derived_stamp,
+    follow_changes,
     read_chunks,
 )
 from ..storage.library import Library, unit_length
@@ -172,7 +173,7 @@ class FilteredViewCache:
         stamp = derived_stamp(connection)
         with self._guard:
             if self._stamp != stamp:
-                view = load_snapshot(connection, self._library.path / "derived")
+                view = self._present(connection)
                 rows = np.arange(len(view.chunk_ids))
                 whole = FilteredView(view, rows, is_all=True, decay=self._decay(connection, view))
                 self._stamp, self._shown = stamp, {"": whole}
@@ -184,6 +185,13 @@ class FilteredViewCache:
                     del self._shown[next(key for key in self._shown if key)]
                 self._shown[within.key] = shown
             return self._shown[within.key]
+
+    def _present(self, connection: Connection) -> WalkSnapshot:
+        """Return the view of now: the last one where it can follow what changed, else read."""
+        view = None
+        if self._shown:
+            view = follow_changes(connection, self._shown[""].view, since=self._stamp)
+        return view or load_snapshot(connection, self._library.path / "derived")
 
     def _narrowed(
         self, connection: Connection, whole: FilteredView, within: DocumentFilter
@@ -493,6 +501,14 @@ class HybridRetriever:
         with self._library.read() as connection:
             view = self._views.current(connection, within or self._within).view
             return view.find_entities(connection, text)
+
+    def other_names(
+        self, keys: Sequence[str], within: DocumentFilter | None = None
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the other names in visible documents of what each known name means."""
+        with self._library.read() as connection:
+            view = self._views.current(connection, within or self._within).view
+            return view.other_names(connection, keys)
 
     def idf(self, within: DocumentFilter | None = None) -> TokenWeight:
         """Return idf of tokens within the question's namespaces; see `KeywordIndex.idf`."""

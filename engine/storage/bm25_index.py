@@ -299,7 +299,7 @@ class KeywordIndex:
             .outerjoin(keywords, chunk_table.c.id == keywords.c.chunk_id)
             .order_by(chunk_table.c.document_id, chunk_table.c.position, chunk_table.c.id)
         )
-        rows = [_Row(*row) for row in connection.execute(query)]
+        rows = [_Row(*row) for row in connection.execute(query).all()]
         missing = [row.chunk_id for row in rows if row.stamp is None]
         made = {
             chunk.id: self._entry(

@@ -147,6 +147,7 @@ if TYPE_CHECKING:
         select_dynamic,
     )
     from graph.search.snapshot import NamedPlace, QuestionNames, WalkSnapshot, read_view
+    from graph.search.view_changes import follow_changes
     from graph.search.walk import WalkGraph
     from graph.storage.database import (
         Database,
@@ -155,7 +156,6 @@ if TYPE_CHECKING:
         read_chunks,
         read_communities,
         read_export,
-        read_other_names,
         read_reports,
     )
     from graph.storage.facts import (
@@ -293,6 +293,7 @@ __all__ = [
     "find_english_model",
     "find_entities",
     "find_json",
+    "follow_changes",
     "forget_derived",
     "forget_faults",
     "gc_paused",
@@ -333,7 +334,6 @@ __all__ = [
     "read_communities",
     "read_export",
     "read_extractions",
-    "read_other_names",
     "read_reports",
     "read_seen",
     "read_seen_communities",
@@ -427,10 +427,10 @@ _HOMES = {
     ),
     "search.global_strategies": "SelectionLimits passage_report select_dynamic",
     "search.snapshot": "NamedPlace QuestionNames WalkSnapshot read_view",
+    "search.view_changes": "follow_changes",
     "search.walk": "WalkGraph",
     "storage.database": (
-        "Database derived_reports is_fresh read_chunks read_communities read_export "
-        "read_other_names read_reports"
+        "Database derived_reports is_fresh read_chunks read_communities read_export read_reports"
     ),
     "storage.facts": (
         "DERIVE EXTRACT FAILED HAND_MADE LINK UnreadChunk delete_chunks derived_stamp "

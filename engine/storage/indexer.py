@@ -12,7 +12,9 @@ import logging
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -192,6 +194,30 @@ class Indexer:
             for each in batch
         ]
 
+    def embed_ahead(
+        self, batches: Iterable[Sequence[Prepared]], run: IndexRun, *, workers: int
+    ) -> Iterator[list[Prepared]]:
+        """Yield embedded batches in order.
+
+        With several workers the next batch is embedded in a thread while one is extracted and
+        stored: encoders compute outside the interpreter's lock.
+        """
+        if workers < 2:
+            yield from (self.embed(batch, run) for batch in batches)
+            return
+        pool = ThreadPoolExecutor(1, thread_name_prefix="loregraph-embed")
+        ahead: Future[list[Prepared]] | None = None
+        try:
+            for batch in batches:
+                following = pool.submit(copy_context().run, self.embed, batch, run)
+                if ahead is not None:
+                    yield ahead.result()
+                ahead = following
+            if ahead is not None:
+                yield ahead.result()
+        finally:
+            pool.shutdown(cancel_futures=True)
+
     def embed_missing(self, run: IndexRun, only: Collection[str] | None = None) -> int:
         """Embed stored chunks that a space reads and has no vectors of; return how many texts.
 
@@ -247,19 +273,19 @@ class Indexer:
         ]
 
     def commit(self, batch: Sequence[Prepared], run: IndexRun) -> set[str]:
-        """Store each document in a transaction of its own; return the ids of those stored.
+        """Store a batch in one transaction; return the ids of the documents stored.
 
-        A document that cannot be stored even without names and vectors is in `run.failed`.
+        Where it cannot be stored as one, each document has a transaction of its own; one that
+        cannot be stored even without names and vectors is in `run.failed`.
         """
         stored = set[str]()
-        for each in batch:
-            with run.timed("store"):
-                fault = self._store(each)
-            if fault is not None:
-                run.fail(each.source, fault)
-                continue
-            run.chunks += len(each.nodes)
-            stored.add(each.source.id)
+        with run.timed("store"):
+            for each, fault in self._store_all(batch):
+                if fault is not None:
+                    run.fail(each.source, fault)
+                    continue
+                run.chunks += len(each.nodes)
+                stored.add(each.source.id)
         return stored
 
     def remove(self, document_id: str) -> None:
@@ -379,33 +405,45 @@ class Indexer:
         run.extracted += done.count
         return done
 
+    def _store_all(self, batch: Sequence[Prepared]) -> Iterator[tuple[Prepared, Fault | None]]:
+        """Commit documents, together where possible; yield each with why it cannot be stored."""
+        if len({each.source.id for each in batch}) == len(batch):
+            with isolation(STORE) as together:
+                self._replace(batch)
+            if together.fault is None:
+                yield from ((each, None) for each in batch)
+                return
+        for each in batch:
+            yield each, self._store(each)
+
     def _store(self, prepared: Prepared) -> Fault | None:
         """Commit a document, if need be without names, or without vectors either.
 
         Why none of that can be done, if so.
         """
         with isolation(STORE) as whole:
-            self._replace(prepared)
+            self._replace([prepared])
         if whole.fault is None:
             return None
         with isolation(STORE) as plain:
-            self._replace(prepared.without_facts(whole.fault))
+            self._replace([prepared.without_facts(whole.fault)])
         if plain.fault is None:
             return None
         with isolation(STORE) as bare:
-            self._replace(prepared.bare(plain.fault))
+            self._replace([prepared.bare(plain.fault)])
         return bare.fault
 
-    def _replace(self, prepared: Prepared) -> None:
-        """Commit one document atomically, replacing its previous version."""
+    def _replace(self, batch: Sequence[Prepared]) -> None:
+        """Commit documents atomically, replacing their previous versions."""
+        nodes = _nodes_of(batch)
         with self._library.write() as connection, graph_errors():
-            if self._library.holds(prepared.source.id):
-                self.remove(prepared.source.id)
-            self._library.put_document(prepared.source, recipe=self.recipe)
-            self._insert(prepared)
+            for held in sorted(self._library.held_among(each.source.id for each in batch)):
+                self.remove(held)
+            self._library.put_documents([each.source for each in batch], recipe=self.recipe)
+            self._insert(batch)
             for space in self._spaces:
-                made = prepared.windows.get(space.identity, {})
-                if windows := [w for node in prepared.nodes for w in made.get(node.node_id, [])]:
+                made = [each.windows.get(space.identity, {}) for each in batch]
+                if windows := [w for some in made for of_chunk in some.values() for w in of_chunk]:
                     space.index.insert_nodes(windows)
             plain = self._keyword.index_nodes(
                 [
@@ -415,28 +453,43 @@ class Indexer:
                         nearest_heading(node.metadata.get("headings") or ()),
                         _body_of(node),
                     )
-                    for node in prepared.nodes
+                    for node in nodes
                 ]
             )
-            faults = {**prepared.faults, KEYWORDS: plain}
+            faults = {**_faults_of(batch), KEYWORDS: plain}
             for stage, found in faults.items():
                 reasons = {chunk_id: fault.reason for chunk_id, fault in found.items()}
                 put_faults(connection, reasons, stage=stage)
-        _log_once(prepared.source.id, [one for found in faults.values() for one in found.values()])
+        for each in batch:
+            ids = set(each.node_ids)
+            _log_once(
+                each.source.id,
+                [one for found in faults.values() for key, one in found.items() if key in ids],
+            )
 
-    def _insert(self, prepared: Prepared) -> None:
+    def _insert(self, batch: Sequence[Prepared]) -> None:
         enrichment, store = self._enrichment, self._graph.graph_store
-        unread = prepared.faults.get(EXTRACT, {})
-        store.upsert_llama_nodes([node for node in prepared.nodes if node.node_id in unread])
-        read = [node for node in prepared.nodes if node.node_id not in unread]
+        nodes, unread = _nodes_of(batch), _faults_of(batch).get(EXTRACT, {})
+        store.upsert_llama_nodes([node for node in nodes if node.node_id in unread])
+        read = [node for node in nodes if node.node_id not in unread]
         if enrichment is None or enrichment.keeps_rule_based:
             self._graph.insert_nodes(read)
             nothing = {chunk_id: Extraction() for chunk_id in unread}
             store.put_extractions(nothing, extractor=f"{FAILED}{self._graph.extractor}")
         else:
             store.upsert_llama_nodes(read)
-        if enrichment is not None and prepared.known:
-            store.put_extractions(dict(prepared.known), extractor=enrichment.identity)
+        known = {key: found for each in batch for key, found in each.known.items()}
+        if enrichment is not None:
+            store.put_extractions(known, extractor=enrichment.identity)
+
+
+def _faults_of(batch: Iterable[Prepared]) -> dict[str, dict[str, Fault]]:
+    """Return the faults of several documents by stage and chunk id."""
+    merged: dict[str, dict[str, Fault]] = {}
+    for each in batch:
+        for stage, found in each.faults.items():
+            merged.setdefault(stage, {}).update(found)
+    return merged
 
 
 def _log_once(document_id: str, faults: Iterable[Fault]) -> None:

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
@@ -39,8 +39,8 @@ from .graph_api import (
     facts_generation,
     in_batches,
     metadata,
-    read_other_names,
     read_state,
+    rows_in,
     write_state,
 )
 from .integrity import find_damage
@@ -453,28 +453,32 @@ class Library:
 
     # --- documents --------------------------------------------------------------------------
 
-    def put_document(self, source: SourceText, *, recipe: str) -> None:
-        """Store a document's text and metadata; its chunks come through the indexes."""
+    def put_documents(self, sources: Sequence[SourceText], *, recipe: str) -> None:
+        """Store texts and metadata of documents; their chunks come through the indexes."""
+        rows = [
+            {
+                "id": source.id,
+                "title": source.title,
+                "type": source.type,
+                "path": source.path,
+                "sha256": source.sha256,
+                "recipe": recipe,
+                "text": source.text,
+                "pages": json.dumps(source.pages),
+                "metadata": metadata_text(source.metadata),
+                "namespace": source.namespace,
+                "source": source.source or source.id,
+                "source_sha256": source.source_sha256 or source.sha256,
+                "given": metadata_text(source.given),
+            }
+            for source in sources
+        ]
         with self.write() as connection:
-            _note_changed(connection, source.namespace)
-            connection.execute(delete(documents).where(documents.c.id == source.id))
-            connection.execute(
-                insert(documents).values(
-                    id=source.id,
-                    title=source.title,
-                    type=source.type,
-                    path=source.path,
-                    sha256=source.sha256,
-                    recipe=recipe,
-                    text=source.text,
-                    pages=json.dumps(source.pages),
-                    metadata=metadata_text(source.metadata),
-                    namespace=source.namespace,
-                    source=source.source or source.id,
-                    source_sha256=source.source_sha256 or source.sha256,
-                    given=metadata_text(source.given),
-                )
-            )
+            for namespace in sorted({source.namespace for source in sources}):
+                _note_changed(connection, namespace)
+            for batch in in_batches(source.id for source in sources):
+                connection.execute(delete(documents).where(documents.c.id.in_(batch)))
+            connection.execute(insert(documents), rows)
 
     def update_fingerprints(self, source_sha256: Mapping[str, str]) -> None:
         """Update source hashes by document id, where the content is unchanged."""
@@ -523,11 +527,14 @@ class Library:
                 _note_changed(connection, namespace)
             connection.execute(delete(documents).where(inside))
 
-    def documents(self) -> dict[str, DocumentRow]:
-        """Every document without its text, by id, sorted."""
+    def documents(self, only: str | None = None) -> dict[str, DocumentRow]:
+        """Every document, or those of this id or source, without text, by id, sorted."""
         columns = [documents.c[name] for name in DocumentRow.__dataclass_fields__]
+        query = select(*columns).order_by(documents.c.id)
+        if only is not None:
+            query = query.where(or_(documents.c.id == only, documents.c.source == only))
         with self.read() as connection:
-            rows = connection.execute(select(*columns).order_by(documents.c.id)).all()
+            rows = connection.execute(query).all()
             known = [{**row._mapping, "given": metadata_values(row.given)} for row in rows]
         return {values["id"]: DocumentRow(**values) for values in known}
 
@@ -537,11 +544,13 @@ class Library:
             query = select(documents.c.source).distinct()
             return set(connection.execute(query).scalars())
 
-    def holds(self, document_id: str) -> bool:
-        """Check whether a document of this id exists."""
-        query = select(documents.c.id).where(documents.c.id == document_id)
+    def held_among(self, document_ids: Iterable[str]) -> set[str]:
+        """Return those of these ids under which a document is stored."""
         with self.read() as connection:
-            return connection.execute(query).first() is not None
+            return {
+                row.id
+                for row in rows_in(connection, select(documents.c.id), documents.c.id, document_ids)
+            }
 
     def document_text(self, document_id: str) -> str:
         """Return the stored text that offsets refer to.
@@ -590,11 +599,6 @@ class Library:
         query = select(func.substr(documents.c.text, start + 1, end - start))
         with self.read() as connection:
             return connection.execute(query.where(documents.c.id == document_id)).scalar() or ""
-
-    def other_names(self, keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """Return the other names, in lower case, of what each known name means."""
-        with self.read() as connection:
-            return read_other_names(connection, keys)
 
     # --- vectors and keyword tokens ---------------------------------------------------------
 

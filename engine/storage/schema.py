@@ -35,7 +35,7 @@ from .graph_api import metadata
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-SCHEMA = 9
+SCHEMA = 10
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
@@ -87,6 +87,7 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX IF NOT EXISTS unlinked_chunks ON chunks (id) WHERE NOT linked",
         "CREATE INDEX IF NOT EXISTS ix_communities_parent_id ON communities (parent_id)",
     ),
+    9: ("CREATE INDEX IF NOT EXISTS ix_documents_namespace ON documents (namespace)",),
 }
 
 
@@ -116,7 +117,7 @@ documents = Table(
     Column("title", Text, nullable=False),
     Column("type", String, nullable=False),
     Column("path", Text),
-    Column("namespace", String, nullable=False, server_default=""),
+    Column("namespace", String, nullable=False, server_default="", index=True),
     # What it was read from (a file, an archive, an address, a table), and that one's hash.
     Column("source", Text, nullable=False, server_default="", index=True),
     Column("source_sha256", String, nullable=False, server_default=""),

@@ -83,6 +83,20 @@ class VectorSegment:
         np.maximum.at(best, self.chunk_of, cosines)
         return best[:-1]
 
+    def slots_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the slots of these chunks, in ascending order."""
+        order, starts = self._by_chunk
+        sizes = starts[numbers + 1] - starts[numbers]
+        places = np.arange(sizes.sum()) + np.repeat(starts[numbers + 1] - np.cumsum(sizes), sizes)
+        return np.sort(order[places])
+
+    @cached_property
+    def _by_chunk(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Slots in the order of their chunks, and where each chunk begins and the last ends."""
+        order = np.argsort(self.chunk_of, kind="stable")
+        starts = np.searchsorted(self.chunk_of[order], np.arange(len(self.chunk_ids) + 1))
+        return order, starts.astype(np.int64)
+
 
 def read_vectors(
     connection: Connection, stamp: str, *, model: str, order: Sequence[bytes] = ()
@@ -105,13 +119,15 @@ def read_vectors(
         here = np.arange(len(slots), len(slots) + len(keys))
         if order:
             here = np.array([place.get(vector_hash(key), -1) for key in keys], dtype=np.int64)
-        is_new = here < 0
-        base[here[~is_new]] = block[~is_new]
-        come.append(block[is_new])
-        here[is_new] = np.arange(first, first + len(come[-1]))
-        first += len(come[-1])
+            is_new = here < 0
+            base[here[~is_new]] = block[~is_new]
+            come.append(block[is_new])
+            here[is_new] = np.arange(first, first + len(come[-1]))
+            first += len(come[-1])
+        else:
+            base[here[0] : here[-1] + 1] = block
         slots.update(zip(keys, here.tolist(), strict=True))
-    return _picture(stamp, slots, base, np.concatenate(come) if come else base)
+    return _picture(stamp, slots, base, np.concatenate(come) if come else base[:0])
 
 
 def changed_vectors(

@@ -325,8 +325,9 @@ def _exact(
     held: VectorSegment, query: NDArray[np.float32], numbers: NDArray[np.int64]
 ) -> NDArray[np.float32]:
     """Return the best cosine of each chunk, summed in a fixed order."""
-    slots = np.flatnonzero(np.isin(held.chunk_of, numbers))
+    slots = held.slots_of(numbers)
     cosines = np.einsum("ij,j->i", held.at(slots), query)
-    best = np.full(len(held.chunk_ids), -np.inf, dtype=np.float32)
-    np.maximum.at(best, held.chunk_of[slots], cosines)
-    return best[numbers]
+    place = np.searchsorted(ordered := np.sort(numbers), held.chunk_of[slots])
+    best = np.full(len(numbers), -np.inf, dtype=np.float32)
+    np.maximum.at(best, place, cosines)
+    return best[np.searchsorted(ordered, numbers)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, ValidationError, create_model
 
 from ..concurrency import WorkCancelled
-from ..errors import QuestionError, SourceError, UnknownName
+from ..errors import QuestionError, SourceError, UnknownName, field_problems
 from ..events import AnswerEvent, StepEvent
 from ..graph_explorer import community_lines, community_list_lines, entity_lines, path_lines
 from ..plain_text import nearest_lines, place_of, source_lines
@@ -474,12 +474,9 @@ class Tool:
 
 
 def _one_line(error: ValidationError) -> str:
-    told = []
-    for problem in error.errors(include_url=False, include_context=False, include_input=False):
-        where = ".".join(str(part) for part in problem["loc"])
-        what = "unknown argument" if problem["type"] == "extra_forbidden" else problem["msg"]
-        told.append(f"{where}: {what.removeprefix('Value error, ')}")
-    return "; ".join(told)
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
+    told = field_problems(problems, unknown="unknown argument")
+    return "; ".join(f"{where}: {what}" for where, what in told)
 
 
 TOOLS = (

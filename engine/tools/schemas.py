@@ -146,7 +146,7 @@ class AskArguments(Arguments):
     mode: Literal["auto", "local", "global", "both", "agent"] = Field(
         "auto", description="local: facts; global: themes of all documents."
     )
-    effort: Literal["low", "medium", "high"] | None = Field(
+    effort: Literal["low", "medium"] | None = Field(
         None, description="How much a global answer may read."
     )
     session: str | None = Field(None, max_length=64, description="Conversation to remember.")
@@ -495,7 +495,11 @@ class Admitted:
 
 
 def without_addresses(report: IngestReport) -> IngestReport:
-    """Return a report that names no server address, for callers confined to namespaces."""
+    """Return a report for callers confined to namespaces.
+
+    It names no server address, and counts every chunk as embedded and extracted: that one was
+    spared, since another namespace holds the same text, may not show.
+    """
 
     def hide(text: str) -> str:
         return _ADDRESS.sub("(address not shown)", text)
@@ -504,6 +508,8 @@ def without_addresses(report: IngestReport) -> IngestReport:
         report,
         notes=tuple(map(hide, report.notes)),
         postponed={},  # counts of the whole library
+        embedded=report.chunks,
+        extracted=report.chunks,
         pending=tuple(replace(each, reason=hide(each.reason)) for each in report.pending),
     )
 

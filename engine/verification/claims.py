@@ -29,13 +29,16 @@ from .entailment import (
     multi_source_support,
     normalise_text,
     quantities,
+    still_missing,
 )
 from .entities_and_numbers import (
     Beside,
+    denies,
     extract_quantities,
     missing_names,
     missing_quantities,
 )
+from .swaps import exchanged
 
 MAX_ANSWER_CHARACTERS = 40_000
 """Maximum characters of an answer that are read; the rest is dropped."""
@@ -44,6 +47,8 @@ MAX_NUMBERS = 20
 """Maximum numbers in one run of marks; larger runs are not citations."""
 
 UNDECIDABLE = "rules cannot judge it"
+EXCHANGED = "the source has it the other way round"
+DENIED = "the source says the opposite"
 
 UNSUPPORTED: Mapping[Language, str] = {"en": "[unsupported]", "zh": "[无依据]"}
 
@@ -454,6 +459,7 @@ def _verdict(
         )
     best = cited if named else found
     unchecked = best.unjudged or (bool(named) and _undecided(cited))
+    unchecked = unchecked or (bool(named) and _dated_elsewhere(cited, named, sources))
     return Verdict(
         text=text,
         support=None if unchecked else best.score,
@@ -461,9 +467,25 @@ def _verdict(
         spans=shown,
         origin="cited" if unchecked and named else "nothing",
         why=UNDECIDABLE if unchecked else _why(best),
-        missing=best.missing,
+        missing=() if unchecked else best.missing,
         unchecked=unchecked,
     )
+
+
+_YEAR = re.compile(r"[12]\d{3}")
+
+
+def _dated_elsewhere(
+    cited: SupportScore, named: Sequence[int], sources: Sequence[EvidenceSource]
+) -> bool:
+    """Check whether all that the cited sentences lack is a year, and they say no other one."""
+    years = bool(cited.missing) and all(map(_YEAR.fullmatch, cited.missing))
+    if not years or not _about(cited, ENOUGH_WORDS):
+        return False
+    told = [sources[named[n]].passage.text[start:end] for n, start, end in cited.spans]
+    if any(map(_YEAR.fullmatch, quantities(" ".join(told)).numbers)):
+        return False
+    return any(set(cited.missing) <= quantities(one.told).numbers for one in sources)
 
 
 def _elsewhere(
@@ -490,13 +512,18 @@ def _summed(
     whole: str,
 ) -> Verdict:
     """Return the verdict on a claim that its sources, without marks all, support together."""
+    told = "\n".join(every[n].passage.text[start:end] for n, start, end, _ in verdict.spans)
+    if verdict.why == EXCHANGED and exchanged(verdict.text, told):
+        return verdict
+    if verdict.why == DENIED and denies(verdict.text):
+        return verdict
     sources = marked or every
     statement = reader.statement(verdict.text)
     foreign = any(is_foreign(verdict.text, source) for source in marked)
     absent = set(missing_quantities(statement.figures, quantities(whole)))
     if not foreign:
         absent |= set(missing_names(statement.names, whole, Beside(), claim=verdict.text))
-    missing = tuple(one for one in verdict.missing if one in absent)
+    missing = still_missing(verdict.missing, absent)
     score = normalise_text(multi_source_support(statement, sources, reader=reader), missing)
     if not missing and score >= min_support:
         return replace(verdict, support=score, supported=True, missing=(), why="", origin="cited")
@@ -537,5 +564,5 @@ def _why(support: SupportScore) -> str:
     if support.missing:
         return f"not in the source: {', '.join(support.missing)}"
     if support.swapped:
-        return "the source has it the other way round"
-    return "the source says the opposite" if support.contradicted else "the source does not say it"
+        return EXCHANGED
+    return DENIED if support.contradicted else "the source does not say it"

@@ -2,16 +2,15 @@
 
 Numbers, dates and names come first: a claim that holds one which its sentences do not is not
 supported, however alike the words are. Then count shared words, weighted by rarity, and negation.
-Swapped values are found by aligning claim and source word by word (of Chinese by character). The
-coefficients are fitted by `tests/benchmarks/citations.py`; those of a summarising claim, which all
-of its sources support together, by `tests/benchmarks/summing_up.py`.
+The coefficients are fitted by `tests/benchmarks/citations.py`; those of a summarising claim, which
+all of its sources support together, by `tests/benchmarks/summing_up.py`.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -357,11 +356,11 @@ class EntailmentScorer:
         """
         if not lacking or _covered(claim, [each for _, each in chosen]) < SAID:
             return tuple(lacking)
-        whole = " ".join(one.told for one in sources)
+        whole = " ".join(sources[n].told for n in sorted({n for n, _ in chosen}))
         absent = missing_quantities(claim.figures, quantities(whole))
         beside = Beside(passages=whole)
         absent |= set(missing_names(claim.names, whole, beside, claim=claim.text))
-        return tuple(one for one in lacking if one in absent)
+        return still_missing(lacking, absent)
 
     def _nearness(self, claim: CheckedClaim, chosen: Sequence[tuple[int, Sentence]]) -> float:
         if self.alike is None or is_han(claim.text):
@@ -444,6 +443,12 @@ def _texts(chosen: Sequence[tuple[int, Sentence]]) -> str:
 def normalise_text(score: float, missing: Sequence[str]) -> float:
     """Reduce a score for missing items: halved for the first, and so on."""
     return min(score, 0.5) * 0.5 ** len(missing) if missing else score
+
+
+def still_missing(lacking: Sequence[str], absent: Collection[str]) -> tuple[str, ...]:
+    """Return what more of the text lacks too; a day or a month goes with its date "7 March"."""
+    within = {part for one in absent if one[:1].isdigit() for part in one.split()}
+    return tuple(one for one in lacking if one in absent or one in within)
 
 
 def is_foreign(claim: str, source: EvidenceSource) -> bool:

@@ -10,7 +10,7 @@ support each claim; unsupported claims are flagged, dropped or left, as the sett
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -24,7 +24,7 @@ from ..retrieval.passages import Embed
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight
 from ..types import Citation, Claim, Passage, Usage
-from .across import OtherNames, alike_by
+from .across import alike_by
 from .claims import (
     UNSUPPORTED,
     ClaimSegment,
@@ -278,6 +278,10 @@ class VerificationResult:
     judged: int = 0
 
 
+NamesSeen = Callable[[Sequence[str], DocumentFilter | None], Mapping[str, Sequence[str]]]
+"""As `OtherNames`, among the documents that may be seen."""
+
+
 class CitationVerifier:
     """Checks the answers of one library.
 
@@ -287,7 +291,8 @@ class CitationVerifier:
         embed: texts to unit vectors; asked only where words leave a claim in doubt. None is none.
         embed_across: the same by a model of several languages; without it no claim across languages
             is supported.
-        other_names: what else the library calls a thing; for claims across languages.
+        other_names: what else the documents that may be seen call a thing; for claims across
+            languages.
         client: the judging model; None goes by rules alone.
     """
 
@@ -298,7 +303,7 @@ class CitationVerifier:
         idf: Callable[[DocumentFilter | None], TokenWeight],
         embed: Embed | None = None,
         embed_across: Embed | None = None,
-        other_names: OtherNames | None = None,
+        other_names: NamesSeen | None = None,
         client: LLMClient | None = None,
     ) -> None:
         self._settings = settings
@@ -324,9 +329,7 @@ class CitationVerifier:
         on several passages together. Abstains where nothing of it is left.
         """
         language = language_of(question)
-        findings = self._findings(
-            question, packed, reply, language, self._idf(within), summing_up=summing_up
-        )
+        findings = self._findings(question, packed, reply, language, within, summing_up=summing_up)
         reading = findings.reading
         share = reading.share
         refused = (
@@ -366,17 +369,18 @@ class CitationVerifier:
         packed: PackedContext,
         reply: str,
         language: Language,
-        weight: TokenWeight,
+        within: DocumentFilter | None,
         *,
         summing_up: bool,
     ) -> VerificationResult:
         across = alike_by(self._embed_across) if self._embed_across is not None else None
+        known = self._other_names
         reader = EntailmentScorer(
-            weight=weight,
+            weight=self._idf(within),
             question=question,
             alike=self._alike,
             across=across,
-            other_names=self._other_names,
+            other_names=(lambda keys: known(keys, within)) if known is not None else None,
         )
         findings = VerificationResult(
             reading=read_claims(

@@ -103,8 +103,6 @@ def exchanged(claim: str, source: str) -> bool:
     "58 % on placebo and 31 % on emberin" against "31 % on placebo and 58 % on emberin". A thing
     that stands twice says nothing.
     """
-    if _other_agent(claim, source):
-        return True
     things = [thing for thing in _things(claim) if source.count(thing) == 1 == claim.count(thing)]
     beside = {thing: (_near(thing, claim), _near(thing, source)) for thing in things[:_MOST_THINGS]}
     for one, other in combinations(beside, 2):
@@ -117,26 +115,6 @@ def exchanged(claim: str, source: str) -> bool:
         straight = len(own & told) + len(cross & told_cross)
         if crossed >= _LEAST_CROSSED and not straight and own & told_cross and cross & told:
             return True
-    return False
-
-
-_OWNED = lazy_regex(r"\b(?P<who>\w+)['’]s (?!own\b)(?P<what>\w+)")
-_DONE_BY = lazy_regex(
-    r"\b(?P<what>\w+(?:ed|en|wn|lt|pt|nt))(?: \w+){0,4}? by (?:the |an? )?(?P<who>\w+)"
-)
-
-
-def _other_agent(claim: str, source: str) -> bool:
-    """Check whether the claim names another owner or doer of a thing than the source."""
-    for pattern in (_OWNED, _DONE_BY):
-        told = [(m["what"].casefold(), m["who"].casefold()) for m in pattern.finditer(source)]
-        for match in pattern.finditer(claim):
-            what, who = match["what"].casefold(), match["who"].casefold()
-            others = {other for thing, other in told if thing == what and not other.isdigit()}
-            if others and who not in source.casefold():
-                return True
-            if others and who not in others and pattern is _OWNED:
-                return True
     return False
 
 

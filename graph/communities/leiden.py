@@ -362,14 +362,6 @@ class CommunityTree:
                 found[chunk_id] = min(held, key=lambda key: (-held[key], key))
         return found
 
-    def chunks_inside(self, homes: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-        """Community id → the chunks at home in it or in a community below it; sorted."""
-        inside: dict[str, list[str]] = defaultdict(list)
-        for chunk_id in sorted(homes):
-            for key in self.line(homes[chunk_id]):
-                inside[key].append(chunk_id)
-        return {key: tuple(inside[key]) for key in sorted(inside)}
-
     def line(self, community_id: str) -> list[str]:
         """Return a community and its ancestors up to a root; empty for an unknown id."""
         found: list[str] = []

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from sqlalchemy import ColumnElement, Connection, Row, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from ..communities.descriptions import join_descriptions
 from ..errors import NameUnknown
@@ -208,13 +208,13 @@ class Explorer:
     def _naming(self, name: str) -> tuple[set[str], set[str]]:
         """Return the ids of the visible chunks that name something, and of those titled so."""
         try:
-            keys = self._seen.entities[self.number(name)].keys
+            entity = self._seen.entities[self.number(name)]
         except NameUnknown:
             return self._saying(name)
         columns = (links.c.key, chunks.c.title_key)
-        linked, titled = (self._chunks_naming(keys, column) for column in columns)
-        named = self._containing(chunks.c.title, self._seen.entities[self.number(name)].name)
-        return linked | {row.id for row in named}, titled
+        linked, titled = (self._chunks_naming(entity.keys, column) for column in columns)
+        within = self._titles_containing(name_key(entity.name))
+        return linked | self._chunks_naming(within, chunks.c.title_key), titled
 
     def named_beside(self, name: str, *, limit: int) -> list[EntityView]:
         """Return entities of the chunks that name something, those named most seldom first."""
@@ -231,15 +231,22 @@ class Explorer:
 
     def _saying(self, words: str) -> tuple[set[str], set[str]]:
         """Return the ids of the visible chunks that hold these words, and of those titled so."""
-        rows, key = self._containing(chunks.c.text, words), name_key(words)
+        query, key = select(chunks.c.id, chunks.c.document_id, chunks.c.title_key), name_key(words)
+        found = query.where(chunks.c.text.icontains(words, autoescape=True))
+        seen = self._seen.documents
+        rows = [
+            row
+            for row in self._connection.execute(found)
+            if seen is None or row.document_id in seen
+        ]
         return {row.id for row in rows}, {row.id for row in rows if row.title_key == key}
 
-    def _containing(self, column: ColumnElement[str], words: str) -> Sequence[Row[tuple[str, ...]]]:
-        """Return the visible chunks of which a column holds these words."""
-        query = select(chunks.c.id, chunks.c.document_id, chunks.c.title_key)
-        rows = self._connection.execute(query.where(column.icontains(words, autoescape=True)))
-        seen = self._seen.documents
-        return [row for row in rows if seen is None or row.document_id in seen]
+    def _titles_containing(self, key: str) -> Sequence[str]:
+        """Return the keys of titles that hold this key; read from their index alone."""
+        query = select(chunks.c.title_key).distinct()
+        return self._connection.scalars(
+            query.where(chunks.c.title_key.contains(key, autoescape=True))
+        ).all()
 
     def _chunks_naming(self, keys: Sequence[str], column: ColumnElement[str]) -> set[str]:
         """Return the ids of the visible chunks that have one of these keys in a column."""

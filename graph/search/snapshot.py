@@ -1,28 +1,32 @@
 """Walk snapshot: chunks, titles and names at one moment, for local search.
 
 Labels are entity ids, so two names of one entity are one node; rows are chunks in the order of
-document, position and id. Dirty rows are left out. Short names ("Clarence Brown" where a text
-introduces "Clarence Leon Brown") are followed though resolution cannot be sure of them, since the
-question chooses among the passages.
+document, position and id. Dirty rows are left out. Short names are followed though resolution
+cannot be sure of them, since the question chooses among the passages. A view follows changes by
+`view_changes`.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
-from sqlalchemy import Connection, and_, select
+from sqlalchemy import Connection, Select, and_, select
 
+from ..storage.database import read_other_names
 from ..storage.facts import in_batches, rows_in
 from ..storage.schema import chunks, entities, links, names
 from ..text.cjk import HAN, has_han
 from ..text.names import NameMatch, NameMatcher, capitalised_names, is_matchable, name_key
 from ..text.patterns import lazy_regex
+from ..text.short_names import shorter_names
+from .packed_rows import Rows, first_or_empty, pack_rows
 from .walk import WalkGraph, WalkResult, explain_path, rank_by_walk, with_neighbours
 
 MAX_QUESTION_CHARACTERS = 2_000
@@ -75,17 +79,41 @@ class WalkSnapshot:
 
     chunk_ids: tuple[str, ...]
     documents: tuple[str, ...]
-    titles: tuple[str, ...]
-    labels: tuple[tuple[str, ...], ...]
-    display: dict[str, str]
-    introduced: tuple[tuple[str, ...], ...] = ()
-    shortened: tuple[tuple[str, ...], ...] = ()
+    titles: Sequence[str]
+    labels: Sequence[tuple[str, ...]]
+    display: Mapping[str, str]
+    introduced: Sequence[tuple[str, ...]] = ()
+    shortened: Sequence[tuple[str, ...]] = ()
     is_part: bool = False
+
+    @cached_property
+    def columns(self) -> list[Rows[tuple[str, ...]]]:
+        """Titles, labels, introduced and shortened, packed over one sorted table."""
+        given = (self.titles, self.labels, self.introduced, self.shortened)
+        if all(isinstance(some, Rows) for some in given):
+            return [cast("Rows[Any]", some).shaped(tuple[str, ...]) for some in given]
+        none: Sequence[tuple[str, ...]] = ((),) * len(self.chunk_ids)
+        named = [(title,) for title in self.titles]
+        return pack_rows(named, self.labels, self.introduced or none, self.shortened or none)
 
     @cached_property
     def walk_graph(self) -> WalkGraph:
         """The graph of the walk, built when first used."""
-        return WalkGraph.build(self.titles, self.labels, self.introduced, self.shortened)
+        return WalkGraph.of_rows(*self.columns)
+
+    def packed(self) -> WalkSnapshot:
+        """Return the same view with packed rows."""
+        titles, labels, introduced, shortened = self.columns
+        view = replace(
+            self,
+            titles=titles.shaped(first_or_empty),
+            labels=labels,
+            introduced=introduced,
+            shortened=shortened,
+        )
+        if "walk_graph" in vars(self):
+            vars(view)["walk_graph"] = self.walk_graph
+        return view
 
     @cached_property
     def adjacent(self) -> npt.NDArray[np.bool_]:
@@ -171,6 +199,20 @@ class WalkSnapshot:
             )
             for match in sorted(matches, key=lambda match: (match.start, match.end))
         )
+
+    def other_names(
+        self, connection: Connection, keys: Iterable[str]
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the other names here, in lower case, of what each known name here means."""
+        found = read_other_names(connection, keys)
+        if not self.is_part:
+            return found
+        here = self._keys_here(connection, sorted({*found, *chain.from_iterable(found.values())}))
+        return {
+            key: tuple(other for other in others if other in here)
+            for key, others in found.items()
+            if key in here
+        }
 
     def _matches(self, connection: Connection, text: str) -> tuple[list[NameMatch], dict[str, str]]:
         """Match names in a text with their entities."""
@@ -266,38 +308,69 @@ def read_view(connection: Connection) -> WalkSnapshot:
     display = {str(label): str(name) for label, name in connection.execute(named)}
     known = select(names.c.key, names.c.entity_id).where(names.c.dirty.is_(False))
     label_of = {key: label for key, label in connection.execute(known) if label in display}
+    linked = connection.execute(select(links.c.chunk_id, links.c.key, links.c.opens))
+    ordered = connection.execute(placed_chunks()).all()
+    return view_of(ordered, linked, label_of, display=display)
+
+
+def placed_chunks() -> Select[Any]:
+    """Return the query for id, document and title of chunks, in the order of rows."""
+    table = chunks.c
+    query = select(table.id, table.document_id, table.title_key)
+    return query.order_by(table.document_id, table.position, table.id)
+
+
+def view_of(
+    ordered: Sequence[Any],
+    linked: Iterable[Any],
+    label_of: Mapping[str, str],
+    *,
+    display: Mapping[str, str],
+    shorter: Callable[[Collection[str]], Mapping[str, Collection[str]]] | None = None,
+) -> WalkSnapshot:
+    """Build a view of chunks, in order, and of the links in them.
+
+    Args:
+        ordered: id, document and title key of each chunk.
+        linked: chunk id, name key and whether the text opens with it.
+        label_of: entities of known names.
+        display: names of entities.
+        shorter: introduced names to the entities of standing names that may be short for each; by
+            default the links given are all that there are.
+    """
     found: dict[str, set[str]] = defaultdict(set)
     opening: dict[str, set[str]] = defaultdict(set)
     standing: set[str] = set()
-    introduced: list[tuple[str, str]] = []
-    for chunk_id, key, opens in connection.execute(
-        select(links.c.chunk_id, links.c.key, links.c.opens)
-    ):
-        label = label_of.get(key)
-        if label is not None:
+    for chunk_id, key, opens in linked:
+        if key in label_of:
             standing.add(key)
-            found[chunk_id].add(label)
+            found[chunk_id].add(label_of[key])
             if opens:
-                opening[chunk_id].add(label)
-                introduced.append((chunk_id, key))
-    ordered = connection.execute(
-        select(chunks.c.id, chunks.c.document_id, chunks.c.title_key).order_by(
-            chunks.c.document_id, chunks.c.position, chunks.c.id
-        )
-    ).all()
-    introduced += [(chunk_id, title) for chunk_id, _, title in ordered if title in label_of]
-    short = {
-        chunk_id: {label_of[key] for key in keys}
-        for chunk_id, keys in shorter_names(standing, introduced).items()
-    }
+                opening[chunk_id].add(key)
+    opened = {key for keys in opening.values() for key in keys}
+    opened.update(title for _, _, title in ordered if title in label_of)
+    short: Mapping[str, Collection[str]]
+    if shorter is None:
+        known = shorter_names(standing, opened)
+        short = {key: {label_of[one] for one in some} for key, some in known.items()}
+    else:
+        short = shorter(opened)
+
+    def shortened(chunk_id: str, title: str) -> tuple[str, ...]:
+        some = (short.get(key, ()) for key in {*opening.get(chunk_id, ()), title})
+        return tuple(sorted({label for labels in some for label in labels}))
+
     return WalkSnapshot(
         chunk_ids=tuple(chunk_id for chunk_id, _, _ in ordered),
         documents=tuple(document_id for _, document_id, _ in ordered),
         titles=tuple(label_of.get(title, "") if title else "" for _, _, title in ordered),
         labels=tuple(tuple(sorted(found.get(chunk_id, ()))) for chunk_id, _, _ in ordered),
         display=display,
-        introduced=tuple(tuple(sorted(opening.get(chunk_id, ()))) for chunk_id, _, _ in ordered),
-        shortened=tuple(tuple(sorted(short.get(chunk_id, ()))) for chunk_id, _, _ in ordered),
+        introduced=tuple(
+            tuple(sorted({label_of[key] for key in opening.get(chunk_id, ())}))
+            for chunk_id, _, _ in ordered
+        ),
+        shortened=tuple(shortened(chunk_id, title) for chunk_id, _, title in ordered),
     )
 
 
@@ -314,58 +387,3 @@ def _possible_keys(question: str) -> set[str]:
                 for last in range(first + 2, min(end, first + _MAX_HAN_NAME) + 1):
                     keys.add(name_key(question[first:last]))
     return keys - {""}
-
-
-Words = tuple[str, ...]
-_SEPARATORS = lazy_regex(r"[.\-–—‐,\s]+")
-_JOINING = frozenset({"of", "in", "on", "at", "and", "the", "for", "to", "with", "from", "&"})
-"""Words that make a longer name another thing: "Beer in Hong Kong", "Bank of England"."""
-
-
-def shorter_names(
-    known: Collection[str], introduced: Iterable[tuple[str, str]]
-) -> dict[str, set[str]]:
-    """Map places to known names that may be short for one introduced there.
-
-    `introduced` are places and name keys, in any order. Compared are only names of two words and
-    more whose last words are equal and whose first word, or initial, stands in the other.
-    """
-    ends: defaultdict[tuple[str, str], list[tuple[Words, str]]] = defaultdict(list)
-    for key in known:
-        words = _words(key)
-        if words:
-            ends[words[0], words[-1]].append((words, key))
-    found: defaultdict[str, set[str]] = defaultdict(set)
-    for place, key in introduced:
-        words = _words(key)
-        for first in {part for word in words[:-1] for part in (word, word[0])}:
-            for shorter, name in ends.get((first, words[-1]), ()):
-                if is_short_for(shorter, words):
-                    found[place].add(name)
-    return dict(found)
-
-
-def is_short_for(shorter: Words, longer: Words) -> bool:
-    """Check whether one name's words occur in another in order, the last word last.
-
-    Initials stand for words that begin so; of names of one length either may have them.
-    """
-    if shorter == longer or shorter[-1] != longer[-1] or len(shorter) > len(longer):
-        return False
-    if len(shorter) == len(longer):
-        return all(_alike(a, b) or _alike(b, a) for a, b in zip(shorter, longer, strict=True))
-    rest = iter(longer[:-1])
-    return all(any(_alike(word, other) for other in rest) for word in shorter[:-1])
-
-
-def _alike(short: str, full: str) -> bool:
-    return short == full or (len(short) == 1 and full.startswith(short))
-
-
-def _words(key: str) -> Words:
-    """Return the words of a multi-word name; empty for others."""
-    if " " not in key:
-        return ()
-    words = tuple(filter(None, _SEPARATORS.split(key)))
-    whole = len(words) > 1 and len(words[-1]) > 1 and all(map(str.isalpha, words))
-    return words if whole and not _JOINING.intersection(words) else ()

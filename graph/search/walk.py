@@ -8,17 +8,18 @@ of labels and texts come by argument.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import GraphInputError
+from .packed_rows import Rows, SortedMapping, first_or_empty, pack_rows
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -124,8 +125,10 @@ def _agreement(
     return correlation * first.size / (first.size + _SHRINK_PAIRS)
 
 
-Rows = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.float64]
+Homes = tuple[int, ...]
+"""Passages under a name as a title, or that introduce it."""
 
 HOME_WEIGHT = 4.0
 """Weight from a passage to all homes of a mentioned name.
@@ -158,11 +161,11 @@ class WalkGraph:
     links: sparse.csr_array
     mentions: sparse.csr_array
     homes_of: sparse.csr_array
-    titles: tuple[str, ...]
-    labels: tuple[frozenset[str], ...]
-    introduced: tuple[tuple[str, ...], ...]
-    names: tuple[str, ...]
-    homes: Mapping[str, tuple[int, ...]]
+    titles: Sequence[str]
+    labels: Sequence[frozenset[str]]
+    introduced: Sequence[tuple[str, ...]]
+    names: Sequence[str]
+    homes: Mapping[str, Homes]
 
     @cached_property
     def transitions(self) -> sparse.csr_array:
@@ -209,26 +212,42 @@ class WalkGraph:
         known = [links, *(some for some in (introduced, shortened) if some)]
         if any(len(some) != len(titles) for some in known):
             raise GraphInputError(f"{len(titles)} titles for {len(links)} passages")
-        labels = tuple(frozenset(some) - {""} for some in links)
-        common = _common(labels)
-        homes = _homes(titles, introduced, common)
-        homes |= _likely_homes(shortened, frozenset().union(*labels) - homes.keys() - common)
-        size, homed = len(titles), sorted(homes)
-        mention, name = _mention_edges(labels, homes, homed), _name_edges(labels, homes, size)
-        nodes = size + len(name.names)
-        to_homes = _matrix(mention.there, (nodes, len(homed)))
-        fixed = _matrix([*mention.back, *name.edges], (nodes, nodes))
+        none: Sequence[Collection[str]] = ((),) * len(titles)
+        named = [(title,) for title in titles]
+        return cls.of_rows(*pack_rows(named, links, introduced or none, shortened or none))
+
+    @classmethod
+    def of_rows(
+        cls,
+        titles: Rows[tuple[str, ...]],
+        links: Rows[tuple[str, ...]],
+        introduced: Rows[tuple[str, ...]],
+        shortened: Rows[tuple[str, ...]],
+    ) -> WalkGraph:
+        """Build the graph of packed rows over one sorted table (see `build`)."""
+        size, table = len(titles), titles.table
+        held = _Pairs.of(links, len(table))
+        home = _homes(_Pairs.of(titles, len(table)), introduced, shortened, held, size)
+        homed = np.flatnonzero(home.counts)
+        there, back = _mention_edges(held, home, homed)
+        named, name_edges = _name_edges(held, home, size)
+        nodes = size + len(named)
+        to_homes = _matrix(there, (nodes, len(homed)))
+        fixed = _matrix([*back, *name_edges], (nodes, nodes))
         factors = _inverse(fixed.sum(axis=1) + to_homes.sum(axis=1))
-        here = [(place, row, 1.0) for place, label in enumerate(homed) for row in homes[label]]
+        by_label = np.argsort(home.labels, kind="stable")
+        number = np.searchsorted(homed, home.labels[by_label])
+        here = Edges(number, home.rows[by_label], np.ones(len(number), dtype=np.float32))
+        homes_of = _matrix([here], (len(homed), nodes))
         return cls(
             links=_scaled(fixed, factors),
             mentions=_scaled(to_homes, factors),
-            homes_of=_matrix(here, (len(homed), nodes)),
-            titles=tuple(titles),
-            labels=labels,
-            introduced=tuple(tuple(sorted(some)) for some in introduced) or ((),) * size,
-            names=name.names,
-            homes={label: tuple(homes[label]) for label in homed},
+            homes_of=homes_of,
+            titles=titles.shaped(first_or_empty),
+            labels=links.shaped(frozenset[str]),
+            introduced=introduced,
+            names=_one_each(named, table),
+            homes=homes_by_label(_one_each(homed, table), homes_of),
         )
 
     def to_homes(self, scores: npt.NDArray[np.floating]) -> Callable[[FloatArray], FloatArray]:
@@ -251,105 +270,126 @@ class WalkGraph:
         return step
 
 
-Edge = tuple[int, int, float]
-_EDGE = np.dtype([("source", np.int64), ("target", np.int64), ("weight", np.float32)])
+def homes_by_label(labels: Sequence[str], homes_of: sparse.csr_array) -> Mapping[str, Homes]:
+    """Map sorted labels to their homes, row by row of a matrix."""
+    starts, rows = homes_of.indptr, homes_of.indices
+    return SortedMapping(labels, lambda at: tuple(rows[starts[at] : starts[at + 1]].tolist()))
 
 
-@dataclass(frozen=True, slots=True)
-class _MentionEdges:
-    there: list[Edge]  # passage → number of a homed name
-    back: list[Edge]  # home → passage that mentions it
+def _one_each(numbers: npt.NDArray[np.int64], table: Sequence[str]) -> Rows[str]:
+    starts = np.arange(len(numbers) + 1, dtype=np.int64)
+    return Rows(starts, numbers, table=table, shape=first_or_empty)
 
 
-@dataclass(frozen=True, slots=True)
-class _NameEdges:
-    names: tuple[str, ...]
-    edges: list[Edge]
+class Edges(NamedTuple):
+    """Edges of a matrix: sources, targets and weights."""
+
+    sources: npt.NDArray[np.int64]
+    targets: npt.NDArray[np.int64]
+    weights: npt.NDArray[np.float32]
 
 
-def _common(labels: Sequence[frozenset[str]]) -> frozenset[str]:
-    """Return the names that so many passages have that none of them is about it more than others.
+class _Pairs(NamedTuple):
+    """Passages and labels that belong together, sorted; and how many passages each label has."""
 
-    All that names them would lead to one passage, whatever is asked.
-    """
-    counts = Counter(label for some in labels for label in some)
-    most = max(COMMON_LEAST, COMMON_SHARE * len(labels))
-    return frozenset(label for label, count in counts.items() if count > most)
+    rows: npt.NDArray[np.int64]
+    labels: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Rows[tuple[str, ...]], size: int) -> _Pairs:
+        return cls.made(rows.owners, rows.numbers, size)
+
+    @classmethod
+    def made(cls, rows: npt.NDArray[np.int64], labels: npt.NDArray[np.int64], size: int) -> _Pairs:
+        return cls(rows, labels, np.bincount(labels, minlength=size))
+
+    @property
+    def keys(self) -> npt.NDArray[np.int64]:
+        """Return one number for each pair."""
+        return self.rows * len(self.counts) + self.labels
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> _Pairs:
+        """Return some of the pairs."""
+        return _Pairs.made(self.rows[chosen], self.labels[chosen], len(self.counts))
+
+    def joined(self, *others: _Pairs) -> _Pairs:
+        """Return the pairs of all, each once, sorted."""
+        every = np.unique(np.concatenate([self.keys, *(each.keys for each in others)]))
+        size = max(len(self.counts), 1)
+        return _Pairs.made(every // size, every % size, len(self.counts))
+
+    def within(self, others: _Pairs) -> npt.NDArray[np.bool_]:
+        """Return which of these pairs are among the others, which are sorted."""
+        known, wanted = others.keys, self.keys
+        if not len(known):
+            return np.zeros(len(wanted), dtype=bool)
+        places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        return np.asarray(known[places] == wanted, dtype=bool)
 
 
 def _homes(
-    titles: Sequence[str], introduced: Sequence[Collection[str]], common: frozenset[str]
-) -> dict[str, list[int]]:
-    homes: dict[str, list[int]] = defaultdict(list)
-    for row, title in enumerate(titles):
-        if title:
-            homes[title].append(row)
-    titled = homes.keys() | common | {""}
-    others: dict[str, list[int]] = defaultdict(list)
-    for row, some in enumerate(introduced):
-        for label in frozenset(some) - titled:
-            others[label].append(row)
-    return dict(homes) | others
+    titled: _Pairs,
+    introduced: Rows[tuple[str, ...]],
+    shortened: Rows[tuple[str, ...]],
+    held: _Pairs,
+    size: int,
+) -> _Pairs:
+    """Return the homes of names (see `WalkGraph`).
 
-
-def _likely_homes(
-    shortened: Sequence[Collection[str]], homeless: frozenset[str]
-) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = defaultdict(list)
-    for row, some in enumerate(shortened):
-        for label in homeless & frozenset(some):
-            found[label].append(row)
-    return {label: rows for label, rows in found.items() if len(rows) <= MOST_LIKELY_HOMES}
+    A name that so many passages have that none of them is about it more than others has none but
+    those that it titles: all that names it would lead to one passage, whatever is asked.
+    """
+    labels = len(held.counts)
+    common = held.counts > max(COMMON_LEAST, COMMON_SHARE * size)
+    told = _Pairs.of(introduced, labels)
+    homes = titled.joined(told.where(~(common | (titled.counts > 0))[told.labels]))
+    likely = _Pairs.of(shortened, labels)
+    homeless = (held.counts > 0) & ~common & (homes.counts == 0)
+    likely = likely.where(homeless[likely.labels])
+    return homes.joined(likely.where(likely.counts[likely.labels] <= MOST_LIKELY_HOMES))
 
 
 def _mention_edges(
-    labels: Sequence[frozenset[str]], homes: Mapping[str, Sequence[int]], homed: Sequence[str]
-) -> _MentionEdges:
-    """Return mention edges; a home passage has none to the other homes of its name."""
-    number = {label: place for place, label in enumerate(homed)}
-    at_home = {label: frozenset(rows) for label, rows in homes.items()}
-    counts = Counter(label for some in labels for label in some & number.keys())
-    weight_of = {label: HOME_WEIGHT / np.log(np.e + n) for label, n in counts.items()}
-    found = _MentionEdges([], [])
-    for row, some in enumerate(labels):
-        for label in sorted(some & number.keys()):
-            if row in at_home[label]:
-                continue
-            rows = homes[label]
-            found.there.append((row, number[label], weight_of[label]))
-            found.back.extend((home, row, BACK_WEIGHT / len(rows)) for home in rows)
-    return found
+    held: _Pairs, home: _Pairs, homed: npt.NDArray[np.int64]
+) -> tuple[list[Edges], list[Edges]]:
+    """Return edges from mentions to homed names, and from homes to what mentions their names.
+
+    A home has none to the other homes of its name.
+    """
+    told = held.where(home.counts[held.labels] > 0)
+    weights = HOME_WEIGHT / np.log(np.e + told.counts)
+    told = told.where(~told.within(home))
+    there = Edges(told.rows, np.searchsorted(homed, told.labels), _floats(weights[told.labels]))
+    by_label = home.rows[np.argsort(home.labels, kind="stable")]
+    ends = np.cumsum(home.counts)
+    counts = home.counts[told.labels]
+    mention = np.repeat(np.arange(len(counts)), counts)
+    steps = np.arange(len(mention)) - np.repeat(np.cumsum(counts) - counts, counts)
+    homes = by_label[(ends - home.counts)[told.labels][mention] + steps]
+    return [there], [Edges(homes, told.rows[mention], _floats(BACK_WEIGHT / counts[mention]))]
 
 
-def _name_edges(
-    labels: Sequence[frozenset[str]], homes: Mapping[str, Sequence[int]], size: int
-) -> _NameEdges:
-    """Return edges between passages and names found, or at home, in two or more."""
-    own: list[set[str]] = [set() for _ in labels]
-    for label, rows in homes.items():
-        for row in rows:
-            own[row].add(label)
-    present = [sorted(some | mine) for some, mine in zip(labels, own, strict=True)]
-    counts: dict[str, int] = defaultdict(int)
-    for some in present:
-        for label in some:
-            counts[label] += 1
-    names = tuple(sorted(label for label, count in counts.items() if count > 1))
-    node_of = {name: size + place for place, name in enumerate(names)}
-    weight_of = {n: NAME_WEIGHT / np.sqrt(np.log(np.e + counts[n])) for n in names}
-    edges: list[Edge] = []
-    for row, (some, mine) in enumerate(zip(present, own, strict=True)):
-        for label in some:
-            if label in node_of:
-                weight = weight_of[label] * (OWN_NAME_FACTOR if label in mine else 1.0)
-                edges += [(row, node_of[label], weight), (node_of[label], row, weight)]
-    return _NameEdges(names, edges)
+def _name_edges(held: _Pairs, home: _Pairs, size: int) -> tuple[npt.NDArray[np.int64], list[Edges]]:
+    """Return names found, or at home, in two passages or more, and the edges with these."""
+    present = held.joined(home)
+    named = np.flatnonzero(present.counts > 1)
+    present = present.where(present.counts[present.labels] > 1)
+    weights = (NAME_WEIGHT / np.sqrt(np.log(np.e + present.counts)))[present.labels]
+    weights = _floats(np.where(present.within(home), OWN_NAME_FACTOR * weights, weights))
+    nodes = size + np.searchsorted(named, present.labels)
+    return named, [Edges(present.rows, nodes, weights), Edges(nodes, present.rows, weights)]
 
 
-def _matrix(edges: Sequence[Edge], shape: tuple[int, int]) -> sparse.csr_array:
-    found = np.fromiter(edges, dtype=_EDGE, count=len(edges))
-    places = (found["source"], found["target"])
-    matrix = sparse.coo_array((found["weight"], places), shape=shape).tocsr()
+def _floats(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
+    return values.astype(np.float32)
+
+
+def _matrix(edges: Sequence[Edges], shape: tuple[int, int]) -> sparse.csr_array:
+    sources, targets, weights = (
+        np.concatenate([each[part] for each in edges]) for part in range(3)
+    )
+    matrix = sparse.coo_array((weights, (sources, targets)), shape=shape).tocsr()
     matrix.sum_duplicates()
     return matrix
 
@@ -376,8 +416,8 @@ class WalkResult:
     """
 
     mass: FloatArray
-    order: Rows
-    seeds: Rows
+    order: Places
+    seeds: Places
     named: tuple[str, ...]
 
 
@@ -418,7 +458,7 @@ def rank_by_walk(
     return WalkResult(mass=mass, order=_order(mass, boosted), seeds=best, named=tuple(named))
 
 
-def _best(scores: Weights, limit: int) -> Rows:
+def _best(scores: Weights, limit: int) -> Places:
     """Return the `limit` best rows above zero, best first, ties by row."""
     rows = np.flatnonzero(scores > 0)
     if rows.size > limit:
@@ -427,7 +467,7 @@ def _best(scores: Weights, limit: int) -> Rows:
     return rows[np.lexsort((rows, -scores[rows]))][:limit]
 
 
-def _order(mass: FloatArray, scores: Weights) -> Rows:
+def _order(mass: FloatArray, scores: Weights) -> Places:
     """Order rows by mass, score, row; zeros are not sorted."""
     alive = (mass > 0) | (scores > 0)
     rows = np.flatnonzero(alive)
@@ -442,7 +482,7 @@ _FRONTIER = 200
 def explain_path(
     graph: WalkGraph,
     row: int,
-    seeds: Sequence[int] | Rows,
+    seeds: Sequence[int] | Places,
     *,
     display: Callable[[str], str] = str,
     titles: Mapping[int, str] | None = None,

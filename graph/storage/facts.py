@@ -69,6 +69,11 @@ def hashed(text: str) -> int:
     return int.from_bytes(digest) >> 3
 
 
+def hashed_end(word: str) -> int:
+    """Return the hash by which names that end with a word are found, no other's."""
+    return hashed(f"\x1f{word}")
+
+
 def in_batches(values: Iterable[str]) -> Iterator[list[str]]:
     """Split distinct sorted values into lists that fit an SQL IN clause."""
     ordered = sorted(set(values))
@@ -151,6 +156,8 @@ def put_chunks(connection: Connection, values: Sequence[Chunk]) -> None:
 
     Of two values with one id the last counts.
     """
+    if not values:
+        return
     if connection.execute(select(chunks.c.id).limit(1)).first() is None:
         write_state(connection, WORDS, _WORDS_VERSION)
     wanted = {chunk.id: chunk for chunk in values}
@@ -172,6 +179,8 @@ def put_extractions(
     connection: Connection, extractions: Mapping[str, Extraction], *, extractor: str
 ) -> None:
     """Replace what was read from each chunk, by chunk id."""
+    if not extractions:
+        return
     keys: set[str] = set()
     for batch in in_batches(extractions):
         keys |= _keys_read_from(connection, batch)
@@ -281,10 +290,11 @@ def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
     keys: set[str] = set()
     count = 0
     for batch in in_batches(chunk_ids):
-        query = select(chunks.c.title_key, chunks.c.document_id).where(chunks.c.id.in_(batch))
-        rows = connection.execute(query).all()
+        columns = (chunks.c.id, chunks.c.title_key, chunks.c.document_id)
+        rows = connection.execute(select(*columns).where(chunks.c.id.in_(batch))).all()
         titles = {row.title_key for row in rows}
         note_changes(connection, "document", (row.document_id for row in rows))
+        note_changes(connection, "chunk", (row.id for row in rows))
         _delete_words(connection, batch)
         count += len(rows)
         linked = select(links.c.key).where(links.c.chunk_id.in_(batch)).distinct()
@@ -344,6 +354,8 @@ def forget_titles(connection: Connection, keys: Iterable[str]) -> None:
     for batch in in_batches(set(keys) - {""}):
         query = select(chunks.c.title_key).where(chunks.c.title_key.in_(batch)).distinct()
         touched.update(connection.execute(query).scalars())
+        titled = select(chunks.c.id).where(chunks.c.title_key.in_(batch))
+        note_changes(connection, "chunk", connection.execute(titled).scalars().all())
         connection.execute(update(chunks).where(chunks.c.title_key.in_(batch)).values(title_key=""))
     if touched:
         _mark_dirty(connection, touched)
@@ -501,8 +513,8 @@ HAND_MADE = "by hand"
 def put_faults(connection: Connection, reasons: Mapping[str, str], *, stage: str) -> None:
     """Note, by chunk id, why a stage could not take it; what was noted before is replaced."""
     forget_faults(connection, reasons, stage=stage)
-    now = product_version()
     if reasons:
+        now = product_version()
         rows = [
             {"chunk_id": key, "stage": stage, "reason": reasons[key], "version": now}
             for key in sorted(reasons)

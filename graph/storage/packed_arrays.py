@@ -1,8 +1,7 @@
 """Walk snapshot on disk: plain arrays, memory-mapped.
 
-A snapshot and its walk graph are written field by field. Strings, rows and entries are made when
-they are asked for: a hundred thousand small Python objects take longer to make than the arrays take
-to map. Staleness is decided by the caller, by `view_stamp`.
+A snapshot and its walk graph are written field by field. Staleness is decided by the caller, by
+`view_stamp`.
 """
 
 from __future__ import annotations
@@ -10,12 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,148 +20,21 @@ from scipy import sparse
 from sqlalchemy import Connection, func, select
 
 from ..errors import GraphInputError
-from ..search import snapshot, walk
+from ..search import packed_rows, snapshot, walk
+from ..search.packed_rows import Rows, SortedMapping, StringTable, first_or_empty
 from ..search.snapshot import WalkSnapshot
 from ..search.walk import WalkGraph
 from .facts import derived_stamp
 from .schema import chunks, entities, links, names
 
-Ends = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-T = TypeVar("T")
-V = TypeVar("V", covariant=True)
-
-
-class StringTable(Sequence[str]):
-    """Strings by number.
-
-    Args:
-        ends: `(n + 1,)`, where each string begins in `letters` and, last, where the last one ends.
-        letters: all strings in UTF-8, one after the other.
-    """
-
-    def __init__(self, ends: Ends, letters: Bytes) -> None:
-        self.ends = ends
-        self.letters = letters
-
-    @classmethod
-    def of(cls, strings: Iterable[str]) -> StringTable:
-        """Build the table of these strings, in order."""
-        encoded = [string.encode("utf8", "surrogatepass") for string in strings]
-        ends = np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum([len(each) for each in encoded], out=ends[1:])
-        return cls(ends, np.frombuffer(b"".join(encoded), dtype=np.uint8))
-
-    def __len__(self) -> int:
-        return len(self.ends) - 1
-
-    @overload
-    def __getitem__(self, place: int) -> str: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[str]: ...
-    def __getitem__(self, place: int | slice) -> str | list[str]:
-        if isinstance(place, slice):
-            return [self[number] for number in range(len(self))[place]]
-        number = range(len(self))[place]
-        letters = self.letters[self.ends[number] : self.ends[number + 1]]
-        return letters.tobytes().decode("utf8", "surrogatepass")
-
-    def __iter__(self) -> Iterator[str]:
-        everything = self.letters.tobytes()
-        for start, end in pairwise(self.ends.tolist()):
-            yield everything[start:end].decode("utf8", "surrogatepass")
-
-
-class Rows(Sequence[T]):
-    """Rows of strings, built on access; `shape` converts a row's strings.
-
-    Args:
-        starts: `(n + 1,)`, where each row begins in `numbers`.
-        numbers: which strings of the table stand in the rows, row after row.
-    """
-
-    def __init__(
-        self,
-        starts: Ends,
-        numbers: npt.NDArray[np.int64],
-        *,
-        table: StringTable,
-        shape: Callable[[Iterable[str]], T],
-    ) -> None:
-        self._starts = starts
-        self._numbers = numbers
-        self._table = table
-        self._shape = shape
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    @overload
-    def __getitem__(self, place: int) -> T: ...
-    @overload
-    def __getitem__(self, place: slice) -> list[T]: ...
-    def __getitem__(self, place: int | slice) -> T | list[T]:
-        if isinstance(place, slice):
-            return [self[number] for number in range(len(self))[place]]
-        row = range(len(self))[place]
-        inside = self._numbers[self._starts[row] : self._starts[row + 1]].tolist()
-        return self._shape(self._table[number] for number in inside)
-
-    def __iter__(self) -> Iterator[T]:
-        strings = list(self._table)
-        numbers = self._numbers.tolist()
-        for start, end in pairwise(self._starts.tolist()):
-            yield self._shape(strings[number] for number in numbers[start:end])
-
-
-class SortedMapping(Mapping[str, V]):
-    """Mapping over sorted keys with values built on access."""
-
-    def __init__(self, keys: StringTable, value_at: Callable[[int], V]) -> None:
-        self._keys = keys
-        self._value_at = value_at
-
-    def __getitem__(self, key: str) -> V:
-        number = bisect_left(self._keys, key)
-        if number == len(self._keys) or self._keys[number] != key:
-            raise KeyError(key)
-        return self._value_at(number)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._keys)
-
-    def __len__(self) -> int:
-        return len(self._keys)
-
-
-def encode_rows(rows: Sequence[Collection[str]]) -> tuple[Ends, npt.NDArray[np.int64], StringTable]:
-    """Encode rows of the walk graph as `(starts, numbers, table)` of `Rows`.
-
-    Table and unordered rows are sorted.
-    """
-    table = sorted({string for row in rows for string in row})
-    number = {string: place for place, string in enumerate(table)}
-    starts = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=starts[1:])
-    numbers = np.fromiter(
-        (
-            number[string]
-            for row in rows
-            for string in (row if isinstance(row, Sequence) else sorted(row))
-        ),
-        dtype=np.int64,
-        count=int(starts[-1]),
-    )
-    return starts, numbers, StringTable.of(table)
-
-
 PLAN = "plan.json"
 """The file that says of each field which kind of value it is."""
-_LISTS: Mapping[str, Callable[[Iterable[str]], Collection[str]]] = {
-    "tuples": tuple,
-    "frozensets": frozenset,
+_SHAPES: Mapping[str, Callable[[Iterable[str]], object]] = {
+    "tuples": tuple[str, ...],
+    "frozensets": frozenset[str],
+    "first": first_or_empty,
 }
-_BUILT_BY = (walk, snapshot)
+_BUILT_BY = (packed_rows, walk, snapshot)
 _LOADING = threading.Lock()
 
 
@@ -193,6 +63,7 @@ def save_view(view: WalkSnapshot, folder: Path) -> None:
         GraphInputError: a field of a kind that cannot be kept.
         OSError: the disk refuses.
     """
+    view = view.packed()
     graph = view.walk_graph
     parts = {
         "view": {field.name: getattr(view, field.name) for field in fields(view)},
@@ -200,9 +71,10 @@ def save_view(view: WalkSnapshot, folder: Path) -> None:
         "incoming": {"incoming": graph.incoming},
     }
     plan: dict[str, dict[str, Any]] = {}
+    tables: dict[int, str] = {}
     for part, values in parts.items():
         plan[part] = {
-            name: _saved(value, folder / f"{part}-{name}") for name, value in values.items()
+            name: _saved(value, folder / f"{part}-{name}", tables) for name, value in values.items()
         }
     (folder / PLAN).write_text(json.dumps(plan, sort_keys=True), encoding="utf8")
 
@@ -214,8 +86,11 @@ def load_view(folder: Path) -> WalkSnapshot:
         OSError: a file is not there.
     """
     plan = json.loads((folder / PLAN).read_text(encoding="utf8"))
+    tables: dict[str, StringTable] = {}
     parts = {
-        part: {name: _loaded(kind, folder / f"{part}-{name}") for name, kind in kinds.items()}
+        part: {
+            name: _loaded(kind, folder / f"{part}-{name}", tables) for name, kind in kinds.items()
+        }
         for part, kinds in plan.items()
     }
     view, graph = WalkSnapshot(**parts["view"]), WalkGraph(**parts["graph"])
@@ -225,8 +100,11 @@ def load_view(folder: Path) -> WalkSnapshot:
     return view
 
 
-def _saved(value: object, place: Path) -> Any:
-    """Write a value to files beginning with `place`; return what `_loaded` needs."""
+def _saved(value: object, place: Path, tables: dict[int, str]) -> Any:
+    """Write a value to files beginning with `place`; return what `_loaded` needs.
+
+    `tables` are those written before, by identity.
+    """
     match value:
         case bool():
             return ["bool", value]
@@ -236,16 +114,18 @@ def _saved(value: object, place: Path) -> Any:
         case np.ndarray():
             _write(place, values=value)
             return ["array"]
+        case Rows():
+            _write(place, starts=value.starts, numbers=value.numbers)
+            if id(value.table) not in tables:
+                tables[id(value.table)] = place.name
+                _write_strings(place, StringTable.of(value.table))
+            shape = next(name for name, shape in _SHAPES.items() if shape == value.shape)
+            return ["rows", shape, tables[id(value.table)]]
         case Mapping():
             return ["mapping", _saved_mapping(value, place)]
         case Sequence() if all(isinstance(each, str) for each in value):
             _write_strings(place, StringTable.of(value))
             return ["strings"]
-        case Sequence() if all(isinstance(each, (tuple, frozenset)) for each in value):
-            starts, numbers, table = encode_rows(value)
-            _write(place, starts=starts, numbers=numbers)
-            _write_strings(place, table)
-            return ["tuples" if all(isinstance(each, tuple) for each in value) else "frozensets"]
     raise GraphInputError(
         f"cannot store {place.name!r} in a file: unsupported type {type(value).__name__}"
     )
@@ -265,7 +145,7 @@ def _saved_mapping(value: Mapping[str, Any], place: Path) -> str:
     return "numbers"
 
 
-def _loaded(kind: Sequence[Any], place: Path) -> Any:
+def _loaded(kind: Sequence[Any], place: Path, tables: dict[str, StringTable]) -> Any:
     match kind:
         case ["bool", value]:
             return value
@@ -278,9 +158,11 @@ def _loaded(kind: Sequence[Any], place: Path) -> Any:
             return _loaded_mapping(values, place)
         case ["strings"]:
             return tuple(_read_strings(place))
-        case [rows]:
+        case ["rows", shape, table]:
+            if table not in tables:
+                tables[table] = _read_strings(place.with_name(table))
             starts, numbers = _read(place, "starts"), _read(place, "numbers")
-            return Rows(starts, numbers, table=_read_strings(place), shape=_LISTS[rows])
+            return Rows(starts, numbers, table=tables[table], shape=_SHAPES[shape])
     raise GraphInputError(f"{place.name!r} was written by another version: {kind!r}")
 
 

@@ -134,10 +134,10 @@ faults = Table(
 changes = Table(
     "changes",
     metadata,
-    Column("kind", String, primary_key=True),  # name | document
+    Column("kind", String, primary_key=True),  # name | document | chunk
     Column("key", Text, primary_key=True),
 )
-"""Names whose facts changed since the last derivation, and documents whose chunks did."""
+"""Names whose facts changed since the last derivation, documents whose chunks did, chunks gone."""
 
 kept_names = Table(
     "kept_names",
@@ -190,7 +190,7 @@ name_starts = Table(
     Column("key", Text, primary_key=True),
     sqlite_with_rowid=False,
 )
-"""Names by their first words: which of them may occur in a chunk."""
+"""Names by their first words (which may occur in a chunk?) and last words (which are alike?)."""
 
 entities = Table(
     "entities",

@@ -81,7 +81,7 @@ def questions(model: StandIn, folder: Path) -> None:
         print(f"  local: {prompt / 1000:.1f}k prompt tokens", flush=True)
         overview: Any = engine._questions._components.overview
         for way in WAYS:
-            for effort in ("low", "medium", "high"):
+            for effort in ("low", "medium"):
                 with engine._library.write() as connection:
                     connection.execute(delete(replies))  # the ways ask the same now and then
                 usage = overview.with_selection(way, effort=effort).answer(WHOLE).usage

@@ -2,10 +2,12 @@
 
     python tests/benchmarks/change.py [PASSAGES ...] [--corpus 2wiki_dev300]
 
-For each size a library of that many documents of the corpus is made (without vectors, which no
-other document touches) and kept under `LOREGRAPH_BENCH`. In a copy of it one engine adds, changes
-and removes documents, and asks a question after each: the first question and the first document of
-a process, which load models, are not counted. The median of several rounds is told.
+The corpus is read once into a library without vectors (no other document touches them). For each
+size its facts are copied into a library of that many documents: the first ones, and beyond those
+that there are copies in which rare names have other letters (see `scale.py`). All are derived and
+kept under `LOREGRAPH_BENCH`. In a copy of it one engine adds, changes and removes documents, and
+asks a question after each: the first question and the first document of a process, which load
+models, are not counted. The median of several rounds is told.
 """
 
 from __future__ import annotations
@@ -14,38 +16,127 @@ import argparse
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from corpora import KEPT, documents, queries
+from scale import rare_words, renamed
+from sqlalchemy import Table, insert, select
 
 from engine import KnowledgeEngine, Settings
+from engine.storage.library import Library
+from engine.storage.schema import KeywordEntry, keywords
+from engine.storage.schema import documents as document_table
+from engine.storage.tokenization import tokens
+from graph.pipeline import forget_derived
+from graph.storage.facts import raise_generation
+from graph.storage.schema import chunks, mentions, statements
 
 ROUNDS = 5
-SIZES = (1_000, 6_000)
+SIZES = (1_000, 6_000, 25_000, 100_000)
+Row = dict[str, Any]
 
 
 def settings() -> Settings:
     return Settings.model_validate({"embedding": {"kind": "none"}})
 
 
-def built(corpus: str, size: int) -> Path:
-    """Return a library of the first documents of a corpus, made where it is missing."""
-    folder = KEPT / f"change-{corpus}-{size}"
-    done = folder / "done"
-    if not done.exists():
+def read_corpus(corpus: str) -> Path:
+    """Return a library of all documents of a corpus, made where it is missing."""
+    folder = KEPT / f"change-{corpus}"
+    if not (folder / "done").exists():
         shutil.rmtree(folder, ignore_errors=True)
         files = folder / "files"
         files.mkdir(parents=True)
-        for number, row in enumerate(documents(corpus)[:size]):
+        for number, row in enumerate(documents(corpus)):
             text = f"# {row['title']}\n\n{row['text']}\n"
             (files / f"{number:06}.md").write_text(text, encoding="utf8")
         with KnowledgeEngine.open(folder / "library", settings=settings()) as engine:
             engine.sync(files)
-            engine.add_text("# Warm\n\nAda Brine moored the Petrel.", document_id="warm")
-        done.touch()
+        (folder / "done").touch()
     return folder / "library"
+
+
+def built(corpus: str, size: int) -> Path:
+    """Return a derived library of so many documents, made where it is missing."""
+    folder = KEPT / f"change-{corpus}-{size}"
+    if not (folder / "done").exists():
+        facts = read_facts(read_corpus(corpus))
+        shutil.rmtree(folder, ignore_errors=True)
+        with KnowledgeEngine.open(folder / "library", settings=settings()) as engine:
+            engine.add_text("# Warm\n\nAda Brine moored the Petrel.", document_id="warm")
+        write_copies(folder / "library", facts, size=size)
+        with KnowledgeEngine.open(folder / "library", settings=settings()) as engine:
+            engine.retrieve("Who moored the Petrel?")
+        (folder / "done").touch()
+    return folder / "library"
+
+
+def read_facts(path: Path) -> dict[str, list[Row]]:
+    """Return the rows of all facts, by table, in the order of their documents."""
+    library = Library(path, create=False)
+    with library.read() as connection:
+        facts = {
+            table.name: [dict(row._mapping) for row in connection.execute(select(table))]
+            for table in (document_table, chunks, mentions, statements)
+        }
+    library.close()
+    facts["documents"].sort(key=lambda row: str(row["id"]))
+    return facts
+
+
+def write_copies(path: Path, facts: Mapping[str, Sequence[Row]], *, size: int) -> None:
+    """Fill a library with copies of all facts until it holds `size` documents."""
+    library = Library(path, create=False)
+    rare = rare_words(row["text"] for row in facts["documents"])
+    for number, first in enumerate(range(0, size, len(facts["documents"]))):
+        held = {row["id"] for row in facts["documents"][: size - first]}
+        inside = {row["id"] for row in facts["chunks"] if row["document_id"] in held}
+        copy = _Copy(number, rare)
+        with library.write() as connection:
+            for table, column, kept in (
+                (document_table, "id", held),
+                (chunks, "id", inside),
+                (mentions, "chunk_id", inside),
+                (statements, "chunk_id", inside),
+            ):
+                rows = (copy.row(table, row) for row in facts[table.name] if row[column] in kept)
+                connection.execute(insert(table), list(rows))
+            rows = (row for row in facts["chunks"] if row["id"] in inside)
+            connection.execute(insert(keywords), [copy.keywords(row) for row in rows])
+    with library.write() as connection:
+        forget_derived(connection)
+        raise_generation(connection)
+    library.close()
+
+
+class _Copy:
+    """Facts under ids of their own, with other letters in rare names."""
+
+    def __init__(self, number: int, rare: frozenset[str]) -> None:
+        self._number = number
+        self._rare = rare
+        self._said: dict[str, str] = {}
+
+    def _renamed(self, text: str) -> str:
+        if text not in self._said:
+            self._said[text] = renamed(text, self._number, self._rare) if self._number else text
+        return self._said[text]
+
+    def row(self, table: Table, row: Row) -> Row:
+        ids = ("id", "document_id", "chunk_id", "text_sha", "source", "path")
+        words = ("title", "text", "title_key", "key", "surface", "subject", "object")
+        new = {**row, **{name: f"{row[name]}-{self._number}" for name in ids if name in row}}
+        new |= {name: self._renamed(row[name]) for name in words if name in row}
+        return {**new, "linked": False} if table is chunks else new
+
+    def keywords(self, row: Row) -> Row:
+        title, text = self._renamed(row["title"]), self._renamed(row["text"])
+        body = " ".join(tokens(f"{title}\n{text}"))
+        entry = KeywordEntry(" ".join(tokens(title)), "", body, 1.0)
+        return {"chunk_id": f"{row['id']}-{self._number}", **entry._asdict(), "stamp": entry.stamp}
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:

@@ -78,8 +78,6 @@ _TEXTS = {
     "tags = ['a', 'b']\n+++\n\n# T\n\ntext\n",
     "a.srt": "1\n00:00:01,000 --> 00:00:02,000\n<i>A</i>\n\n2\n00:00:03,00"
     "0 --> 00:00:09,000\nB: c\n",
-    "a.ass": "[Events]\nFormat: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, "
-    "Text\nDialogue: 0,0:00:01.00,0:00:02.00,Main,Ann,0,0,0,,{\\an8}A\\Nb\n",
     "a.ndjson": '{"title":"a","n":1}\n{"title":"b","n":2e9}\n[1,2]\n"c"\n',
     "chat.json": '{"title":"T","date":"2020-01-02","messages":[{"role":"a","content":"b","time":'
     '"2020-01-02 03:04"},{"role":"c","content":["d",{"text":"e"}]}],"n":[1,-2.5,1e300]}',

@@ -63,7 +63,7 @@ def answered_by(replies: Mapping[str, str], request: Request) -> Reply:
 
 def asked(engine: KnowledgeEngine, row: Mapping[str, Any]) -> Answer | None:
     try:
-        return engine.ask(row["question"], mode=row["mode"], effort=row.get("effort"))
+        return engine.ask(row["question"], mode=row["mode"])
     except ModelError:
         return None
 
@@ -112,7 +112,7 @@ def main() -> None:
                         changed += 1
                         print(f"{row['id']:12}its prompt has changed")
                         continue
-                    print(tell(row, answer, expected.get(row["id"].removesuffix("-high"))))
+                    print(tell(row, answer, expected.get(row["id"])))
                     if arguments.show:
                         print(answer.text, end="\n\n")
     print(f"{changed} of {len(replayed)} prompts have changed since they were recorded")

@@ -23,7 +23,9 @@ import time
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -82,13 +84,12 @@ def build(size: str) -> None:
 
 def tile(folder: Path, size: str) -> int:
     from engine.storage.library import Library
-    from engine.storage.schema import documents, vectors
+    from engine.storage.schema import documents
 
     library = Library(folder, create=False)
     tables = {table.name: table for table in documents.metadata.sorted_tables}
     with library.read() as connection:
         held = {name: _rows(connection, tables[name]) for name in _TILED}
-        model = connection.execute(select(vectors.c.model).limit(1)).scalar_one()
     words = rare_words(row["text"] for row in held["documents"])
     wanted = len(held["chunks"]) if size == "source" else int(size)
     count, number = len(held["chunks"]), 0
@@ -96,16 +97,17 @@ def tile(folder: Path, size: str) -> int:
         number += 1
         copy = _Copy(held, number, words, at_most=wanted - count)
         with library.write() as connection:
-            for name in ("documents", "chunks", "names", "entities", "links"):
+            connection.exec_driver_sql(f"PRAGMA cache_size = -{CACHE_KILOBYTES}")
+            for name in _TILED:
                 rows = copy.rows(name)
                 connection.execute(insert(tables[name]).prefix_with("OR IGNORE"), rows)
-            library.put_vectors(copy.vectors(), model=model)
-            library.put_keywords(copy.keywords())
         count += len(copy.chunks)
+        print(f"{count} chunks", flush=True)
     library.close()
     return count
 
 
+CACHE_KILOBYTES = 400_000
 _TILED = ("documents", "chunks", "names", "entities", "links", "vectors", "keywords")
 
 
@@ -119,13 +121,21 @@ class _Copy:
     def __init__(
         self, held: dict[str, list[Row]], number: int, words: frozenset[str], *, at_most: int
     ) -> None:
+        from engine.storage.tokenization import tokens
+
         self._held = held
         self._number = number
-        self.rename: Rename = lambda text: renamed(text, number, words)
+        self.rename: Rename = renaming(number, words)
+        self._random = np.random.default_rng(number)
         ordered = sorted(held["chunks"], key=lambda row: (row["document_id"], row["position"]))
         self.chunks = {row["id"]: f"{row['id']}-{number}" for row in ordered[:at_most]}
         self._documents = {row["document_id"] for row in ordered[:at_most]}
         self._keys = {row["key"]: self.rename(row["key"]) for row in held["names"]}
+        self._tokens = {
+            token: renamed
+            for word in words
+            for token, renamed in zip(tokens(word), tokens(self.rename(word)), strict=False)
+        }
         changed = {r["entity_id"] for r in held["names"] if self._keys[r["key"]] != r["key"]}
         self._entities = {
             row["id"]: f"{row['id']}-{number}" if row["id"] in changed else row["id"]
@@ -133,73 +143,56 @@ class _Copy:
         }
 
     def rows(self, table: str) -> list[Row]:
-        renamed_columns = ("title", "text", "title_key", "context", "name", "key")
+        renamed_columns = {"title", "text", "title_key", "context", "name", "key"}
         found = []
         for row in self._held[table]:
-            new = {**row, **{c: self.rename(row[c]) for c in renamed_columns if c in row}}
+            chunk_id = row.get("chunk_id", row["id"] if table == "chunks" else None)
+            if chunk_id is not None and chunk_id not in self.chunks:
+                continue
+            new = dict(row)
+            if table not in {"vectors", "keywords"}:
+                new |= {c: self.rename(row[c]) for c in renamed_columns & row.keys()}
+            if "chunk_id" in row:
+                new["chunk_id"] = self.chunks[row["chunk_id"]]
             match table:
                 case "documents":
                     if row["id"] not in self._documents:
                         continue
                     new |= {"id": self._of(row["id"]), "source": self._of(row["id"])}
                 case "chunks":
-                    if row["id"] not in self.chunks:
-                        continue
                     new |= {
                         "id": self.chunks[row["id"]],
                         "document_id": self._of(row["document_id"]),
                         "text_sha": self._of(row["text_sha"]),
                     }
-                case "links":
-                    if row["chunk_id"] not in self.chunks:
-                        continue
-                    new["chunk_id"] = self.chunks[row["chunk_id"]]
                 case "names":
                     new["entity_id"] = self._entities[row["entity_id"]]
                 case "entities":
                     new["id"] = self._entities[row["id"]]
+                case "vectors":
+                    new |= {"input_sha": self._of(row["input_sha"]), "vector": self._moved(row)}
+                case "keywords":
+                    new |= self._keywords(row)
             found.append(new)
         return found
 
     def _of(self, name: str) -> str:
         return f"{name}-{self._number}"
 
-    def vectors(self) -> list[Any]:
-        from engine.storage.library import WindowVector
+    def _moved(self, row: Row) -> bytes:
+        from engine.storage.library import unit_length
 
-        random = np.random.default_rng(self._number)
-        found = []
-        for row in self._held["vectors"]:
-            if row["chunk_id"] in self.chunks:
-                real = np.frombuffer(row["vector"], dtype="<f4")
-                moved = random.standard_normal(real.size)
-                moved *= NOISE / np.linalg.norm(moved)
-                found.append(
-                    WindowVector(
-                        chunk_id=self.chunks[row["chunk_id"]],
-                        window=row["window"],
-                        input_sha=self._of(row["input_sha"]),
-                        vector=(real + moved).astype(np.float32),
-                    )
-                )
-        return found
+        real = np.frombuffer(row["vector"], dtype="<f4")
+        moved = self._random.standard_normal(real.size, dtype=np.float32)
+        return unit_length(real + moved * (NOISE / np.linalg.norm(moved))).tobytes()
 
-    def keywords(self) -> dict[str, Any]:
+    def _keywords(self, row: Row) -> Row:
         from engine.storage.schema import KeywordEntry
-        from engine.storage.tokenization import tokens
 
-        readable = {row["chunk_id"]: row["readable"] for row in self._held["keywords"]}
-        found = {}
-        for row in self._held["chunks"]:
-            if row["id"] in self.chunks:
-                title, text = self.rename(row["title"]), self.rename(row["text"])
-                found[self.chunks[row["id"]]] = KeywordEntry(
-                    " ".join(tokens(title)),
-                    "",
-                    " ".join(tokens(f"{title}\n{text}")),
-                    readable[row["id"]],
-                )
-        return found
+        fields = ("title", "heading", "body")
+        said = [" ".join(self._tokens.get(t, t) for t in row[f].split()) for f in fields]
+        entry = KeywordEntry(*said, row["readable"])
+        return {**entry._asdict(), "stamp": entry.stamp}
 
 
 def rare_words(texts: Iterable[str]) -> frozenset[str]:
@@ -216,26 +209,32 @@ def rare_words(texts: Iterable[str]) -> frozenset[str]:
 
 
 def renamed(text: str, number: int, words: frozenset[str]) -> str:
-    """The text with the letters of these words turned by `number`; as long as it was."""
-    return _WORD.sub(lambda m: _turned(m[0], number) if _folded(m[0]) in words else m[0], text)
+    """The text with the letters of these words exchanged by `number`; as long as it was."""
+    return renaming(number, words)(text)
+
+
+@cache
+def renaming(number: int, words: frozenset[str]) -> Rename:
+    """Return what exchanges consonants and vowels of these words in a way of its own."""
+    random = Random(number)  # noqa: S311 — no secret
+    table: dict[int, str] = {}
+    for row in (CONSONANTS, VOWELS):
+        for letter, other in zip(row, random.sample(row, len(row)), strict=True):
+            table |= {ord(letter): other, ord(letter.upper()): other.upper()}
+
+    @cache
+    def of_word(word: str) -> str:
+        if _folded(word) not in words:
+            return word
+        bare = "".join(unicodedata.normalize("NFKD", letter)[0] for letter in word)
+        return bare.translate(table)
+
+    return lambda text: _WORD.sub(lambda match: of_word(match[0]), text)
 
 
 def _folded(word: str) -> str:
     parts = unicodedata.normalize("NFKD", word.casefold())
     return "".join(c for c in parts if not unicodedata.combining(c))
-
-
-def _turned(word: str, number: int) -> str:
-    return "".join(_turned_letter(letter, number) for letter in word)
-
-
-def _turned_letter(letter: str, number: int) -> str:
-    base = unicodedata.normalize("NFKD", letter)[0]
-    for row in (CONSONANTS, VOWELS):
-        if base.lower() in row:
-            turned = row[(row.index(base.lower()) + number) % len(row)]
-            return turned.upper() if base.isupper() else turned
-    return letter
 
 
 # --- what it costs to ask -------------------------------------------------------------------------

@@ -139,7 +139,6 @@ LANGUAGES = st.sampled_from(["", "python", "javascript", "c", "cobol"])
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-@settings(max_examples=40)
 @example("# A heading\n\n" * 5, "markdown", "", 16, 0)
 @example("a" * 3000 + "\r\n" + "海" * 3000, "text", "", 32, 16)
 @example("Ann: " + "no end " * 900, "transcript", "", 40, 8)
@@ -232,8 +231,8 @@ MakeText = Callable[[int], str]
         pytest.param("# Why?\n\n", id="bare headings"),
     ],
 )
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(8)
 def test_long_texts_take_time_in_proportion(strategy: Strategy, unit: str) -> None:
-    text = unit * (60_000 // len(unit))
+    text = unit * (24_000 // len(unit))
     nodes = nodes_of(parser(strategy, size=256), text, shape="text", language="python", pages=[0])
     assert max(TOKENISER.count(node.text) for node in nodes) <= 256

@@ -46,7 +46,7 @@ def put(library: Library, document_id: str, *, chunks: int, seed: int, windows: 
     )
     ids = [f"{document_id}/{number}" for number in range(chunks)]
     with library.write() as connection:
-        library.put_document(source, recipe="")
+        library.put_documents([source], recipe="")
         put_chunks(
             connection,
             [

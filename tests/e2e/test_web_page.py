@@ -84,6 +84,17 @@ def test_what_was_asked_for_in_a_word_stands_first(tab: Tab) -> None:
     assert re.search(r"\d+% sure", short.inner_text())
 
 
+def test_stress_in_an_answer_is_shown_without_its_stars(tab: Tab) -> None:
+    shown = tab.open().evaluate(
+        """async text => {
+            const { prose } = await import("/static/js/prose.js");
+            return prose(text, () => null).map(one => one.outerHTML).join("");
+        }""",
+        "**Ada** opened the *Gull Works*; 2 * 3 * 4 stays.",
+    )
+    assert "<strong>Ada</strong> opened the <em>Gull Works</em>; 2 * 3 * 4 stays." in shown
+
+
 def test_a_citation_opens_its_source_with_exactly_its_characters_marked(tab: Tab) -> None:
     page = tab.open()
     tab.ask(LIT)
@@ -177,10 +188,10 @@ def test_a_chosen_effort_is_sent_along_where_it_counts(tab: Tab) -> None:
     page = tab.open("#/ask?mode=global&effort=low")
     work = page.get_by_label("Effort")
     assert work.input_value() == "low"
-    work.select_option("high")
+    work.select_option("medium")
     with page.expect_request("**/v1/ask") as sent:
         tab.ask("What are these papers about?")
-    assert sent.value.post_data_json["effort"] == "high"
+    assert sent.value.post_data_json["effort"] == "medium"
     page.get_by_role("radio", name="Local").check()
     assert not work.is_visible()
     with page.expect_request("**/v1/ask") as sent:
@@ -425,8 +436,9 @@ def test_every_view_passes_an_accessibility_check(
     assert found == []
 
 
-def test_every_view_fits_a_phone(browser: Any, server: ApiServer) -> None:
-    with watched(browser, server.url, viewport={"width": 360, "height": 740}) as tab:
+@pytest.mark.parametrize("width", [360, 820])
+def test_every_view_fits_a_phone_and_a_tablet(browser: Any, server: ApiServer, width: int) -> None:
+    with watched(browser, server.url, viewport={"width": width, "height": 740}) as tab:
         page = tab.open()
         tab.ask(LIT)
         for view in VIEWS:
@@ -437,7 +449,7 @@ def test_every_view_fits_a_phone(browser: Any, server: ApiServer) -> None:
             assert (view, page.evaluate(beyond)) == (view, 0)
         tab.open("#/documents?doc=lamp.md")
         page.get_by_text("About this document").click()
-        assert page.locator("#source").evaluate("panel => panel.scrollWidth") <= 360
+        assert page.locator("#source").evaluate("panel => panel.scrollWidth") <= width
         assert page.locator("#main").evaluate("main => main.inert")
         page.get_by_role("button", name="Close the source").click()
         assert not page.locator("#main").evaluate("main => main.inert")

@@ -200,23 +200,40 @@ def test_the_wheels_former_names_are_the_same_objects_with_a_warning(
 TYPED = """
 from typing import assert_type
 
-from loregraph import Answer, KnowledgeEngine, KnowledgeGraphIndex, RecursiveNodeParser
+from loregraph import (
+    Answer,
+    Citation,
+    IngestReport,
+    KnowledgeEngine,
+    KnowledgeGraphIndex,
+    Passage,
+    RecursiveNodeParser,
+)
 
 with KnowledgeEngine.open("library") as typed:
+    assert_type(typed, KnowledgeEngine)
+    assert_type(typed.add("docs/"), IngestReport)
     assert_type(typed.ask("Who?"), Answer)
+    assert_type(typed.ask("Who?").citations, tuple[Citation, ...])
+    assert_type(typed.retrieve("Who?"), list[Passage])
+    assert_type(typed.document_text("a.md"), str)
+    assert_type(typed.remove("a.md"), IngestReport)
     typed.ask(3)  # type: ignore[arg-type]
 parser: int = RecursiveNodeParser  # type: ignore[assignment]
 index: int = KnowledgeGraphIndex  # type: ignore[assignment]
 """
 
 
-def test_a_strict_type_checker_sees_the_types_of_the_installed_wheel(
+def test_a_strict_type_checker_accepts_the_readmes_example_and_sees_the_wheels_types(
     installed: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("mypy", reason="mypy is not installed: it comes with the group dev")
     for name in PACKAGES:
         (tmp_path / f"{name}.py").write_text("OWNER = 'the user'", encoding="utf8")
-    (tmp_path / "example.py").write_text(TYPED, encoding="utf8")
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf8")
+    shown = re.search(r"```python\n(.*?)```", readme, re.DOTALL)
+    assert shown is not None, "README.md shows how to use the product from Python"
+    (tmp_path / "example.py").write_text(shown[1] + TYPED, encoding="utf8")
     cache = REPOSITORY / ".mypy_cache" / "wheel"
     options = ("--strict", "--follow-imports=silent", "--cache-dir", cache)
     done = run(installed, tmp_path, "-m", "mypy", *options, "example.py")

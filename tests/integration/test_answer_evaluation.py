@@ -142,7 +142,7 @@ def test_a_judge_that_never_answers_counts_as_failure(
     open_engine: Open, openai_server: Any, tmp_path: Path
 ) -> None:
     judged_by(openai_server, Reply(stall=True))
-    llm = openai_server.settings(retries=0, timeout_seconds=1.0)
+    llm = openai_server.settings(retries=0, timeout_seconds=0.2)
     with filled(open_engine(tmp_path / "library", llm=llm)) as engine:
         report = evaluate_answers(engine, [WHO], judge="both", mode="local")
     measures = report.summary["measures"]

@@ -595,6 +595,7 @@ def test_a_library_of_the_first_schema_opens_and_goes_on(
         answer = engine.ask("Who built the tide gauge?", mode="local")
     with sqlite3.connect(tmp_path / "library" / "library.db") as database:
         database.execute("DROP INDEX ix_documents_source")
+        database.execute("DROP INDEX ix_documents_namespace")
         database.execute("DROP INDEX described_statements")
         for table, columns in (
             ("chunks", ("context", "read_start", "read_end")),

@@ -188,7 +188,7 @@ def test_more_effort_tells_of_more_topics(free: KnowledgeEngine) -> None:
         steps = overview(free, "lazy", effort).answer(GENERIC).trace
         return next(step.figures["topics"] for step in steps if step.stage == "topics")
 
-    assert 5 == topics("low") < topics("medium") == topics("high") == 8
+    assert 5 == topics("low") < topics("medium") == 8
 
 
 @pytest.mark.parametrize("mode", ["auto", "global", "both"])
@@ -197,13 +197,13 @@ def test_a_question_says_how_much_its_overview_may_cost(free: KnowledgeEngine, m
         steps = free.ask(GENERIC, mode=mode, effort=effort).trace
         return max(int(step.figures.get("topics", 0)) for step in steps)
 
-    spent = {effort: allowed(effort) for effort in (None, "low", "high")}
-    assert 0 < spent["low"] < spent["high"]
-    assert spent["low"] <= spent[None] <= spent["high"]
+    spent = {effort: allowed(effort) for effort in (None, "low", "medium")}
+    assert 0 < spent["low"] < spent["medium"]
+    assert spent["low"] <= spent[None] <= spent["medium"]
 
 
 def test_an_effort_of_another_name_is_refused(free: KnowledgeEngine) -> None:
-    with pytest.raises(QuestionError, match="unknown effort: 'utmost'; choose low, medium or high"):
+    with pytest.raises(QuestionError, match="unknown effort: 'utmost'; choose low or medium"):
         free.ask(QUESTION, effort="utmost")
 
 
@@ -227,12 +227,12 @@ def test_effort_bounds_what_is_shown(
     written: KnowledgeEngine, openai_server, way: Selection
 ) -> None:
     spent = {}
-    for effort in ("low", "medium", "high"):
+    for effort in ("low", "medium"):
         openai_server.requests.clear()
         overview(written, way, effort).answer(QUESTION)
         spent[effort] = shown_tokens(openai_server)
 
-    assert spent["low"] < spent["medium"] <= spent["high"]
+    assert spent["low"] < spent["medium"]
     assert spent["low"] <= 7_000
 
 

@@ -263,7 +263,7 @@ def test_an_english_text_that_a_rule_cannot_read_is_partial_with_the_parser_at_w
 def test_a_text_that_cannot_be_stored_at_all_has_failed_and_the_others_are_kept(
     open_engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Library, "put_document", Fails(Library.put_document))
+    monkeypatch.setattr(Library, "put_documents", Fails(Library.put_documents))
     folder = folder_of(tmp_path, **GOOD, ferry=BAD)
     with open_engine(tmp_path / "library") as engine:
         report = engine.add(folder)

@@ -346,7 +346,7 @@ def test_whoever_decides_and_answers_is_shown_what_the_user_prefers(tmp_path: Pa
 
 
 def test_random_probes_meet_no_word_of_another_user(engine: KnowledgeEngine) -> None:
-    assert memory_safety.isolation(engine, 40) == 0
+    assert memory_safety.isolation(engine, 12) == 0
 
 
 def test_what_is_stored_of_hostile_turns_is_the_users_alone(

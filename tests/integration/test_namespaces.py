@@ -46,7 +46,11 @@ QUESTIONS = (
 )
 
 
-LIGHT = {"embedding": {"kind": "none"}, "graph": {"spacy_model": "none"}}
+LIGHT = {
+    "embedding": {"kind": "none"},
+    "graph": {"spacy_model": "none"},
+    "answer": {"reader": "none"},
+}
 HASHED = LIGHT | {"embedding": {"kind": "tfidf"}}
 
 
@@ -63,9 +67,9 @@ def built(folder: Path, south: list[str], *, sections: dict[str, Any] = LIGHT) -
 def engines(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[KnowledgeEngine]]:
-    """Of one, two and many documents in all other namespaces, or of none."""
+    """Of one and of many documents in all other namespaces, or of none."""
     folder = tmp_path_factory.mktemp("tenants")
-    souths = [[], [OTHERWISE], [SOUTH] * 3, [SOUTH * 9, OTHERWISE * 3]]
+    souths = [[], [OTHERWISE], [SOUTH * 9, SOUTH, OTHERWISE * 3]]
     with ExitStack() as stack:
         yield [
             stack.enter_context(built(folder / str(n), south, sections=request.param))
@@ -79,12 +83,13 @@ def told(value: Any) -> Any:
     return replace(value, trace=steps)
 
 
-@pytest.mark.parametrize("mode", ["auto", "local", "global", "agent"])
-@pytest.mark.parametrize("filters", [None, ["tags=red"]])
+@pytest.mark.parametrize(
+    ("mode", "filters"), [("auto", None), ("auto", ["tags=red"]), ("agent", None)]
+)
 def test_an_answer_is_the_same_to_the_last_digit_whatever_others_hold(
     engines: list[KnowledgeEngine], mode: str, filters: list[str] | None
 ) -> None:
-    for question in QUESTIONS:
+    for question in QUESTIONS if mode == "auto" else QUESTIONS[:3]:
         first, *others = (
             told(each.ask(question, mode=mode, namespace="north", filters=filters))
             for each in engines

@@ -151,8 +151,8 @@ def test_a_question_goes_on_from_what_was_said_and_says_how_it_was_understood(
 
 def test_an_overview_is_given_the_effort_that_is_said(engine: KnowledgeEngine) -> None:
     question = "What are the main themes of all of it?"
-    named(engine.tools())["ask"].call(question=question, mode="global", effort="high")
-    for effort, is_kept in (("low", False), ("high", True)):
+    named(engine.tools())["ask"].call(question=question, mode="global", effort="low")
+    for effort, is_kept in (("medium", False), ("low", True)):
         first = engine.ask(question, mode="global", effort=effort).trace[0]
         assert (first.stage == "cache") is is_kept
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -31,13 +30,6 @@ def run(*arguments: str | Path, folder: Path, **environment: str) -> subprocess.
         timeout=240,
         check=False,
     )
-
-
-def readme_example() -> str:
-    text = (ROOT / "README.md").read_text(encoding="utf8")
-    block = re.search(r"```python\n(.*?)```", text, re.DOTALL)
-    assert block is not None, "README.md shows how to use the product from Python"
-    return block[1]
 
 
 # --- names ------------------------------------------------------------------------------------
@@ -204,35 +196,3 @@ def test_a_users_graph_module_one_folder_below_the_packages_is_named_too(tmp_pat
     (scripts / "script.py").write_text("from engine import KnowledgeEngine\n", encoding="utf8")
     done = run(scripts / "script.py", folder=scripts, PYTHONPATH=str(tmp_path))
     assert "found another module named 'graph'" in done.stderr
-
-
-# --- what the README shows --------------------------------------------------------------------
-
-TYPES = """
-from typing import assert_type
-
-from loregraph import Answer, Citation, IngestReport, Passage
-
-with KnowledgeEngine.open("library") as typed:
-    assert_type(typed, KnowledgeEngine)
-    assert_type(typed.add("docs/"), IngestReport)
-    assert_type(typed.ask("Who?"), Answer)
-    assert_type(typed.ask("Who?").citations, tuple[Citation, ...])
-    assert_type(typed.retrieve("Who?"), list[Passage])
-    assert_type(typed.document_text("a.md"), str)
-    assert_type(typed.remove("a.md"), IngestReport)
-    typed.ask(3)  # type: ignore[arg-type]
-"""
-
-
-def test_a_strict_type_checker_accepts_the_readmes_example(tmp_path: Path) -> None:
-    pytest.importorskip("mypy", reason="mypy is not installed: it comes with the group dev")
-    # As `make lint` does, whose cache spares it reading all that is imported, a minute's work.
-    (tmp_path / "example.py").write_text(readme_example() + TYPES, encoding="utf8")
-    done = run(
-        *("-m", "mypy", "--config-file", ROOT / "pyproject.toml"),
-        *("--cache-dir", ROOT / ".mypy_cache", "example.py"),
-        folder=tmp_path,
-        MYPYPATH=str(ROOT),
-    )
-    assert done.returncode == 0, done.stdout + done.stderr

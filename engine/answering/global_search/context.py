@@ -128,7 +128,7 @@ def best_of(points: Sequence[Point], *, count: int = 3) -> str:
 
 
 Selection = Literal["fixed", "dynamic", "lazy", "drift"]
-Effort = Literal["low", "medium", "high"]
+Effort = Literal["low", "medium"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,21 +196,6 @@ PLANS: dict[Effort, EffortPreset] = {
         follow_ups=4,
         depth=2,
         follow_tokens=3_000,
-        topics=8,
-    ),
-    "high": EffortPreset(
-        map_tokens=30_000,
-        call_tokens=6_000,
-        reduce_tokens=5_000,
-        rate_tokens=8_000,
-        levels=4,
-        per_level=60,
-        pool=400,
-        primer_reports=40,
-        primer_tokens=10_000,
-        follow_ups=6,
-        depth=3,
-        follow_tokens=4_000,
         topics=8,
     ),
 }

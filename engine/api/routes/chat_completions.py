@@ -54,15 +54,15 @@ _TEXTS = ("text", "input_text", "output_text")
 _CHECKED = "— Checked against its sources, the answer reads:"
 
 
-_EFFORTS = {"none": "low", "minimal": "low", "xhigh": "high"}
+_EFFORTS = {"none": "low", "minimal": "low", "high": "medium", "xhigh": "medium"}
 
 
 def effort_of(given: object) -> object:
-    """Efforts that only OpenAI's models have, as the nearest of an overview's."""
+    """Return the nearest effort of an overview for one that only OpenAI's models have."""
     return _EFFORTS.get(given, given) if isinstance(given, str) else given
 
 
-Effort = Annotated[Literal["low", "medium", "high"] | None, BeforeValidator(effort_of)]
+Effort = Annotated[Literal["low", "medium"] | None, BeforeValidator(effort_of)]
 
 
 class TextPart(BaseModel):

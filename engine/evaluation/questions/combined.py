@@ -208,6 +208,10 @@ _APART = 1_000
 """Least characters between two spans of one document that are asked for together."""
 
 
+_LOOKED_AT = 200
+"""Questions looked at to find the second fact for one; a table of one value has none."""
+
+
 def two_facts(questions: Sequence[GoldQuestion]) -> Iterator[GoldQuestion]:
     """Yield questions for two facts that stand in two places, each used once.
 
@@ -220,8 +224,9 @@ def two_facts(questions: Sequence[GoldQuestion]) -> Iterator[GoldQuestion]:
             groups[key].append(one)
     used: set[str] = set()
     for _, some in sorted(groups.items(), key=lambda each: (len(each[1]), each[0])):
-        for one in some:
-            free = (o for o in some if o.text not in used and _are_apart(one, o))
+        for place, one in enumerate(some, 1):
+            following = some[place : place + _LOOKED_AT]
+            free = (o for o in following if o.text not in used and _are_apart(one, o))
             other = next(free, None) if one.text not in used else None
             if other is not None:
                 used |= {one.text, other.text}

@@ -1,4 +1,4 @@
-"""Transcripts: subtitles (SubRip, WebVTT, SubStation Alpha), timed speech, and dialogues in data.
+"""Transcripts: subtitles (SubRip, WebVTT), timed speech, and dialogues in data.
 
 Turns are paragraphs `Speaker: what was said`; pairs are a heading with the answer under it.
 Captions that roll or grow say the same words several times; here they are written once.
@@ -145,13 +145,6 @@ _VOICE = re.compile(r"<v(?:\.[^\s<>]{0,100})?\s{1,9}([^<>\n]{0,200})>", re.I)
 _TAG = re.compile(r"</?[A-Za-z][^>\n]{0,200}>|<[\d:.]+>|\{\\[^}\n]{0,500}\}")
 _BLOCK_OF_NO_SPEECH = re.compile(r"^(?:NOTE|STYLE|REGION)\b")
 _NOTHING_SEEN = re.compile("[\u200b\u200e\u200f\u202a-\u202e\u2060\ufeff]")
-_ASS_DIALOGUE = re.compile(r"^Dialogue:[ \t]*(.*)$", re.M)
-_ASS_FORMAT = re.compile(r"^Format:[ \t]*(.*)$", re.M | re.I)
-_ASS_FIELDS = ("layer", "start", "end", "style", "name", *["margin"] * 3, "effect", "text")
-_ASS_TITLE = re.compile(r"^Title:[ \t]*(\S.*)$", re.M)
-_ASS_OVERRIDE = re.compile(r"\{[^}\n]*+(\}?)")
-_ASS_DRAWING = re.compile(r"\{(?:[^{}\n\\]|\\(?!p[1-9]))*\\p[1-9][^{}\n]*+\}[^{\n]*")
-_ASS_NO_TITLES = frozenset({"untitled", "default aegisub file"})
 
 
 def read_subtitles(data: bytes) -> Content:
@@ -166,16 +159,6 @@ def read_subtitles(data: bytes) -> Content:
     if first.startswith("WEBVTT"):
         title = one_line(first[len("WEBVTT") :].strip(" \t-–:")) or None
     return _content(list(timed_cues(text)), title=title)
-
-
-def read_substation(data: bytes) -> Content:
-    """Read SubStation Alpha like `read_subtitles`, without comments and drawings."""
-    text = _unix(decode_bytes(data))
-    found = _ASS_TITLE.search(text)
-    title = one_line(found.group(1)) if found else None
-    if title and title.casefold() in _ASS_NO_TITLES:
-        title = None
-    return _content(list(dialogue_cues(text)), title=title)
 
 
 def _content(cues: list[Cue], *, title: str | None) -> Content:
@@ -232,40 +215,6 @@ def _plain(text: str) -> str:
         one_line(line, limit=len(line) + 1) for line in _NOTHING_SEEN.sub("", said).split("\n")
     )
     return "\n".join(line for line in lines if line)
-
-
-def dialogue_cues(text: str) -> Iterator[Cue]:
-    """Return SubStation Alpha dialogue in order."""
-    found = _ASS_FORMAT.search(text, max(0, text.lower().find("[events]")))
-    named = tuple(name.strip().lower() for name in found.group(1).split(",")) if found else ()
-    fields = named if {"start", "end", "text"} <= set(named) else _ASS_FIELDS
-    for line in _ASS_DIALOGUE.finditer(text):
-        values = line.group(1).split(",", len(fields) - 1)
-        if len(values) < len(fields):
-            continue  # cut off before its text begins
-        event: dict[str, str] = dict(zip(fields, values, strict=True))
-        start, end = (re.fullmatch(_TIME, event[key].strip()) for key in ("start", "end"))
-        if start is None or end is None:
-            continue
-        said = _ASS_OVERRIDE.sub(_unclosed, _ASS_DRAWING.sub("", event["text"]))
-        said = said.replace("\\N", "\n").replace("\\n", " ").replace("\\h", " ")
-        begins = _ass_seconds(start)
-        yield Cue(
-            start=begins,
-            end=max(begins, _ass_seconds(end)),
-            text=_plain(said),
-            speaker=one_line(event.get("name") or event.get("actor") or ""),
-        )
-
-
-def _unclosed(override: re.Match[str]) -> str:
-    """Nothing, but for a brace that no other one closes: that is text."""
-    return "" if override.group(1) else override.group()
-
-
-def _ass_seconds(time: re.Match[str]) -> float:
-    """Hundredths where SubRip has thousandths; the same reading fits both."""
-    return _seconds(time.groups())
 
 
 _SPEAKERS = (

@@ -149,12 +149,6 @@ class Container:
         """
         return b"".join(self._blocks(self._entries[name]))
 
-    def check(self) -> None:
-        """Unpack everything once, block by block, and keep nothing: raises as `read` does."""
-        for info in self._entries.values():
-            for _block in self._blocks(info):
-                pass
-
     def _blocks(self, info: zipfile.ZipInfo) -> Iterator[bytes]:
         for block in _checked_blocks(self._data, info, left=self._left, options=self._options):
             self._left -= len(block)
@@ -243,15 +237,6 @@ def _entry(data: bytes, info: zipfile.ZipInfo, *, left: int, options: ReadOption
     _check_not_encrypted(info)
     _check_sizes(info, info.file_size, left=left, options=options)
     return b"".join(_checked_blocks(data, info, left=left, options=options))
-
-
-def check_zip(data: bytes, *, options: ReadOptions) -> None:
-    """Refuse a zip container that is unsafe for another library to unpack.
-
-    Raises:
-        SourceError: as `entries`.
-    """
-    Container(data, options=options).check()
 
 
 def _directory(data: bytes, *, options: ReadOptions) -> list[zipfile.ZipInfo]:

@@ -98,7 +98,6 @@ export const MESSAGES = {
   "effort.": ["as set", "按设置"],
   "effort.low": ["low", "低"],
   "effort.medium": ["medium", "中"],
-  "effort.high": ["high", "高"],
   "ask.lead": [
     "Every claim of an answer is tied to the characters that say it.",
     "答案中的每个论断都对应原文出处。",

@@ -10,7 +10,7 @@ const HEADING = /^#{1,6}\s+/;
 const FENCE = /^\s*(?:```|~~~)/;
 const ROW = /^\s*\|.*\|\s*$/;
 const RULE = /^[\s|:-]+$/;
-const MARKS = /\[(\d{1,3}(?:\s*[,，]\s*\d{1,3})*)\]|\*\*([^*]+)\*\*/g;
+const MARKS = /\[(\d{1,3}(?:\s*[,，]\s*\d{1,3})*)\]|\*\*([^*]+)\*\*|(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![\w*])/g;
 
 /** Elements of a text; `mark(number)` gives the button of a citation, or null where there is none. */
 export function prose(text, mark) {
@@ -64,7 +64,9 @@ function inline(text, mark) {
   const parts = [];
   let from = 0;
   for (const found of text.matchAll(MARKS)) {
-    const made = found[2] === undefined ? marks(found[1], mark) : [el("strong", {}, found[2])];
+    const stressed = found[2] ?? found[3];
+    const tag = found[2] === undefined ? "em" : "strong";
+    const made = stressed === undefined ? marks(found[1], mark) : [el(tag, {}, stressed)];
     if (!made) continue;
     parts.push(text.slice(from, found.index), ...made);
     from = found.index + found[0].length;

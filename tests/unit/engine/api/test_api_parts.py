@@ -323,7 +323,8 @@ def test_messages_before_the_last_question_are_turns() -> None:
         pytest.param({}, None, id="none said"),
         pytest.param({"reasoning_effort": None}, None, id="null"),
         pytest.param({"reasoning_effort": "minimal"}, "low", id="OpenAI's own"),
-        pytest.param({"reasoning_effort": "xhigh"}, "high", id="OpenAI's highest"),
+        pytest.param({"reasoning_effort": "xhigh"}, "medium", id="OpenAI's highest"),
+        pytest.param({"reasoning_effort": "high"}, "medium", id="more than we read"),
         pytest.param({"effort": "medium"}, "medium", id="ours"),
     ],
 )

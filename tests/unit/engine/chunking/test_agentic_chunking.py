@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.chunking.llm import AgenticNodeParser, BoundaryProposals, read_numbers, validation_error
@@ -175,7 +175,6 @@ FRAGMENTS = st.one_of(
 )
 
 
-@settings(max_examples=60)
 @given(
     st.lists(FRAGMENTS, max_size=40).map("".join),
     st.lists(st.one_of(st.text(max_size=20), st.lists(st.integers(-2, 30)).map(json.dumps))),

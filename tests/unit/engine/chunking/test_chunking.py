@@ -5,7 +5,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from llama_index.core import Document
 from llama_index.core.schema import MetadataMode, NodeRelationship, TextNode
@@ -106,7 +106,6 @@ TEXTS = st.lists(FRAGMENTS, max_size=12).map("".join)
 KINDS = st.sampled_from(["markdown", "text", "html", "pdf"])
 
 
-@settings(max_examples=150)
 @example("# A heading\n\n" * 5, "markdown", 16, 0)
 @given(TEXTS, KINDS, st.integers(16, 48), st.integers(0, 8))
 def test_chunks_slice_back_cover_all_and_keep_the_limit(
@@ -125,7 +124,6 @@ def test_chunks_slice_back_cover_all_and_keep_the_limit(
     assert len({node.node_id for node in nodes}) == len(nodes)
 
 
-@settings(max_examples=40)
 @given(TEXTS, KINDS)
 def test_the_same_text_gives_the_same_nodes(text: str, kind: str) -> None:
     once = [node.to_dict() for node in chunks(text, size=24, overlap=6, kind=kind)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.chunking.recursive import RecursiveNodeParser
@@ -225,7 +225,6 @@ FRAGMENTS = st.one_of(
 DOCUMENTS = st.lists(FRAGMENTS, max_size=30).map("".join)
 
 
-@settings(max_examples=60)
 @given(DOCUMENTS, st.sampled_from([16, 40, 100]))
 def test_chunks_are_ordered_cover_the_text_and_keep_the_limit(text: str, size: int) -> None:
     given_parser = parser(size=size)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core import Document
 
@@ -151,7 +151,6 @@ DOCUMENTS = st.lists(FRAGMENTS, max_size=30).map("".join)
         pytest.param(sentence_window(size=32, window=3), id="sentence window"),
     ],
 )
-@settings(max_examples=50)
 @given(text=DOCUMENTS)
 def test_chunks_cover_the_text_and_lie_in_what_is_read(parser: SpanNodeParser, text: str) -> None:
     measure = Measure(text, TOKENISER)

@@ -50,7 +50,6 @@ def _both() -> list[Tokeniser]:
 
 
 @given(text=ANY_TEXT)
-@settings(max_examples=150)
 def test_spans_are_as_many_as_counted_in_order_and_inside_the_text(text: str) -> None:
     for tokeniser in _both():
         spans = tokeniser.spans(text)
@@ -60,7 +59,6 @@ def test_spans_are_as_many_as_counted_in_order_and_inside_the_text(text: str) ->
 
 
 @given(text=ANY_TEXT, prefix=st.sampled_from(["", "Title. ", "Title"]), limit=st.integers(4, 40))
-@settings(max_examples=150)
 def test_windows_join_to_the_text_and_keep_the_limit(text: str, prefix: str, limit: int) -> None:
     for tokeniser in _both():
         pieces = split_windows(text, prefix=prefix, limit=limit, tokeniser=tokeniser)
@@ -116,7 +114,6 @@ def test_coverage_and_readability_of_scripts(
 
 
 @given(text=ANY_TEXT)
-@settings(max_examples=80)
 def test_shares_stay_between_nought_and_one(text: str) -> None:
     for tokeniser in _both():
         assert 0.0 <= tokeniser.coverage(text) <= 1.0

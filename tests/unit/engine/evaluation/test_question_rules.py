@@ -235,6 +235,17 @@ def test_two_facts_of_one_document_name_it_once() -> None:
     assert found.text == "According to “The lamp”, when was the wick cut, and who cut it?"
 
 
+def test_the_second_fact_of_a_long_table_is_looked_for_among_the_next_rows_alone() -> None:
+    colours = ["red"] * 400 + ["blue"]
+    rows = [
+        asked_in(f"d{number}", f"What does “No. {number}” give as colour?", "field", colour)
+        for number, colour in enumerate(colours)
+    ]
+    (found,) = two_facts(rows)
+    assert found.text == "What do “No. 200” and “No. 400” each give as colour?"
+    assert list(two_facts(rows[:400])) == []
+
+
 def test_a_name_that_a_table_gives_is_asked_for_by_its_place_in_the_table() -> None:
     maker = asked_in("a", "What is the maker of Old Bess?", "table", "Brine & Sons")
     born = asked_in("b", "When was Brine & Sons founded?", "when", "1880")

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import openai
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.concurrency import CancelScope, WorkCancelled, run_with_timeout
@@ -114,7 +114,6 @@ def test_settling_twice_counts_once() -> None:
     calls=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60), st.floats(0, 1)), max_size=25),
     workers=st.integers(1, 6),
 )
-@settings(max_examples=40)
 def test_whatever_runs_side_by_side_no_limit_is_ever_exceeded(
     limit: int, calls: list[tuple[int, int, float]], workers: int
 ) -> None:

@@ -22,7 +22,7 @@ def sound(tmp_path: Path) -> Path:
     """A library of one document, closed."""
     library = Library(tmp_path / FOLDER)
     text = SourceText(id="note", title="Note", type="text", text="Ada Brine.", sha256="0")
-    library.put_document(text, recipe="")
+    library.put_documents([text], recipe="")
     library.close()
     return library.path
 
@@ -62,7 +62,7 @@ def test_what_writes_is_refused_with_what_to_do(read_only: Path) -> None:
         pytest.fail("it was let in")
     with pytest.raises(LibraryUnusable, match=refusal):
         library.delete_document_row("note")
-    assert library.holds("note")
+    assert library.held_among(["note"])
     library.close()
 
 
@@ -77,7 +77,7 @@ def test_a_library_that_can_be_written_is_opened_as_ever(sound: Path) -> None:
     library = Library(sound, create=False)
     assert not library.is_read_only
     library.delete_document_row("note")
-    assert not library.holds("note")
+    assert not library.held_among(["note"])
     library.close()
 
 
@@ -93,7 +93,7 @@ def test_what_a_killed_writer_left_is_never_passed_over(
     monkeypatch.setattr(os, "access", lambda _path, mode: not mode & os.W_OK)
     assert "immutable" not in disk.library_url(copy / DATABASE_NAME).query
     again = Library(copy, create=False)
-    assert not again.holds("note")
+    assert not again.held_among(["note"])
     again.close()
 
 

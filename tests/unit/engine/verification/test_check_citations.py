@@ -6,7 +6,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.types import Passage
@@ -210,7 +210,6 @@ PIECES = [
 ]
 
 
-@settings(max_examples=80)
 @given(
     st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=6)), max_size=14),
     st.sampled_from(["keep", "flag", "drop"]),
@@ -235,7 +234,6 @@ def test_whatever_a_model_says_marks_and_quotes_and_claims_hold(
     assert checked("".join(pieces), policy) == found
 
 
-@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from([p for p in PIECES if "`" not in p and p not in "[]"]), max_size=12)
 )
@@ -248,7 +246,7 @@ def test_outside_of_code_every_mark_left_has_its_citation(pieces: list[str]) -> 
 
 @pytest.mark.parametrize("part", [" ", "[1", "[1]", "[1,1", "``` ", "\n- ", "source ", "1. "])
 def test_a_long_answer_takes_time_by_its_length(part: str) -> None:
-    text = (part * 20_000)[:20_000]
+    text = (part * 8_000)[:8_000]
     started = time.process_time()
     checked(text)
-    assert time.process_time() - started < 30  # quadratic would take minutes
+    assert time.process_time() - started < 12  # quadratic would take longer

@@ -61,5 +61,5 @@ def test_any_text_has_its_own_figures(text: str) -> None:
 def test_the_time_grows_with_the_text_alone(part: str) -> None:
     extract_quantities(part * 10)
     started = time.process_time()
-    extract_quantities(part * 20_000)
-    assert time.process_time() - started < 20  # quadratic would take minutes
+    extract_quantities(part * 5_000)
+    assert time.process_time() - started < 5  # quadratic would take longer

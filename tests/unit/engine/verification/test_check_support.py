@@ -294,7 +294,6 @@ def test_two_things_that_change_places_are_told_from_the_same_things_in_another_
     source = "58 per cent of patients given emberin improved, against 31 per cent given placebo."
     assert exchanged("31 % improved on emberin and 58 % on placebo.", source)
     assert not exchanged("31 % improved on placebo and 58 % on emberin.", source)
-    assert exchanged("It was reported by the auditor.", "Reported within an hour by the cook.")
 
 
 def test_a_year_further_up_in_the_passage_counts_where_sentences_say_the_rest() -> None:

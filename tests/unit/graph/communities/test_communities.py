@@ -40,7 +40,6 @@ def cliques(count: int, size: int) -> list[Edge]:
     ]
 
 
-@settings(max_examples=60)
 @given(edges=graphs, max_size=st.integers(1, 12), neighbours=st.integers(1, 4))
 def test_every_entity_is_in_exactly_one_community_of_every_level(
     edges: list[Edge], max_size: int, neighbours: int
@@ -54,7 +53,6 @@ def test_every_entity_is_in_exactly_one_community_of_every_level(
         assert sorted(members) == ids
 
 
-@settings(max_examples=60)
 @given(edges=graphs, max_size=st.integers(1, 12))
 def test_children_refine_their_parents(edges: list[Edge], max_size: int) -> None:
     found = cluster_communities(entities_of(edges), edges, max_size=max_size, seed=1)
@@ -73,7 +71,6 @@ def test_children_refine_their_parents(edges: list[Edge], max_size: int) -> None
         assert sorted(members) == list(by_id[parent_id].entity_ids)
 
 
-@settings(max_examples=60)
 @given(edges=graphs, order=st.randoms(use_true_random=False))
 def test_the_order_and_direction_of_edges_do_not_matter(
     edges: list[Edge], order: random.Random
@@ -87,7 +84,6 @@ def test_the_order_and_direction_of_edges_do_not_matter(
     )
 
 
-@settings(max_examples=60)
 @given(edges=graphs)
 def test_no_community_reaches_over_two_components(edges: list[Edge]) -> None:
     graph = networkx.Graph()

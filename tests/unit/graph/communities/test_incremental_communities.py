@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.communities.incremental import (
@@ -85,7 +85,6 @@ def test_nothing_changes_where_nothing_changed() -> None:
     assert kept(WHOLE, RING) == WHOLE
 
 
-@settings(max_examples=60)
 @given(before=graphs, after=graphs, size=st.integers(1, 9))
 def test_every_level_divides_all_entities_and_refines_the_one_above(
     before: list[Edge], after: list[Edge], size: int
@@ -111,7 +110,6 @@ def test_every_level_divides_all_entities_and_refines_the_one_above(
             assert set(community.entity_ids) < set(parent.entity_ids)
 
 
-@settings(max_examples=40)
 @given(before=graphs, after=graphs, order=st.randoms(use_true_random=False))
 def test_the_order_of_what_is_given_does_not_matter(
     before: list[Edge], after: list[Edge], order: random.Random

@@ -48,7 +48,6 @@ def as_networkx(edges: Edges) -> networkx.Graph:
 
 
 @given(graphs, ends)
-@settings(max_examples=60)
 def test_distances_are_those_of_networkx(edges: Edges, node: int) -> None:
     known = networkx.single_source_shortest_path_length(as_networkx(edges), node, cutoff=3)
     found = build(edges).distances(node, most=3)
@@ -56,7 +55,6 @@ def test_distances_are_those_of_networkx(edges: Edges, node: int) -> None:
 
 
 @given(graphs, ends, ends)
-@settings(max_examples=60)
 def test_paths_are_all_simple_paths_shortest_and_then_strongest_first(
     edges: Edges, start: int, end: int
 ) -> None:

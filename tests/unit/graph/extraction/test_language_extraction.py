@@ -6,7 +6,7 @@ import importlib.util
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.extraction import chinese
@@ -385,7 +385,6 @@ _PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=60)
 @given(st.one_of(st.lists(_PIECES, max_size=25).map("".join), st.text(max_size=80)))
 def test_offsets_slice_back_to_the_surface(text: str) -> None:
     assert_well_formed(text, _SHARED.extract([text])[0])
@@ -394,7 +393,6 @@ def test_offsets_slice_back_to_the_surface(text: str) -> None:
 _SHARED = LanguageExtractor()
 
 
-@settings(max_examples=100)
 @given(st.text(max_size=200))
 def test_a_shadow_is_as_long_as_its_text(text: str) -> None:
     assert len(strip_markup(text)) == len(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.extraction.llm.grounding import FoldedText, anchor_records
@@ -74,7 +74,6 @@ def test_a_name_is_found_as_the_text_writes_it(text: str, name: str, expected: l
     assert surfaces(text, name) == expected
 
 
-@settings(max_examples=200)
 @given(st.text(max_size=60), st.text(max_size=8))
 def test_places_lie_in_the_text_and_a_part_of_it_is_always_found(text: str, name: str) -> None:
     folded = FoldedText(text)
@@ -507,7 +506,6 @@ def test_dates_are_as_exact_as_they_were_given(given_date: str, expected: str) -
     assert date_of(given_date) == expected
 
 
-@settings(max_examples=200)
 @given(st.text(max_size=30))
 def test_no_value_of_a_reply_raises(text: str) -> None:
     assert 0 <= strength_of(text, scale=scale_of([text])) <= 1

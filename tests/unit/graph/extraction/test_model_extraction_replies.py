@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.extraction.llm.extractor import NAMELESS, PackResult, extract_pack
@@ -389,7 +389,6 @@ def assert_sound(result: PackResult, pack: Pack) -> None:
             assert list(values) == sorted(set(values))
 
 
-@settings(max_examples=150)
 @given(st.text(max_size=300) | JSON.map(json.dumps))
 def test_no_reply_raises_and_every_span_is_its_surface(reply: str) -> None:
     result = read_reply(reply, PACK, SCHEMA)
@@ -397,7 +396,6 @@ def test_no_reply_raises_and_every_span_is_its_surface(reply: str) -> None:
     assert result == read_reply(reply, PACK, SCHEMA)
 
 
-@settings(max_examples=150)
 @given(st.text("Aa éß Ｂ½刘劉备備.。'’s-\n\u0301\u200b", max_size=40), st.data())
 def test_whatever_the_text_its_names_lie_where_they_are_said_to(
     text: str, data: st.DataObject
@@ -413,7 +411,6 @@ def test_whatever_the_text_its_names_lie_where_they_are_said_to(
     assert_sound(read_reply(answer, pack, SCHEMA), pack)
 
 
-@settings(max_examples=150)
 @given(st.data())
 def test_a_good_reply_that_is_damaged_raises_nothing(data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(GOOD)))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.errors import GraphInputError
@@ -123,7 +123,6 @@ _CURATIONS = st.lists(
 )
 
 
-@settings(max_examples=80)
 @given(_CURATIONS, st.randoms(use_true_random=False))
 def test_decisions_act_in_the_order_of_their_numbers(
     curations: list[Curation], random: object

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.model import Entity, Name, content_id
@@ -398,7 +398,6 @@ _NAMES = st.builds(
 )
 
 
-@settings(max_examples=150)
 @given(st.lists(_NAMES, max_size=14), st.randoms(use_true_random=False))
 def test_the_order_of_names_and_aliases_changes_nothing(names: list[Name], random: object) -> None:
     aliases = list(zip([n.key for n in names[::2]], [n.key for n in names[1::2]], strict=False))
@@ -409,7 +408,6 @@ def test_the_order_of_names_and_aliases_changes_nothing(names: list[Name], rando
     assert resolve_names(shuffled, mixed) == expected
 
 
-@settings(max_examples=150)
 @given(st.lists(_NAMES, max_size=14))
 def test_entities_partition_the_keys(names: list[Name]) -> None:
     entities, merges = resolve_names(names)
@@ -419,7 +417,6 @@ def test_entities_partition_the_keys(names: list[Name]) -> None:
     assert len({e.id for e in entities}) == len(entities)
 
 
-@settings(max_examples=100)
 @given(st.lists(_NAMES, max_size=12))
 def test_an_unrelated_name_changes_no_other_entity(names: list[Name]) -> None:
     stranger = name("zanzibar zeppelin works", "ORGANISATION", documents="elsewhere")

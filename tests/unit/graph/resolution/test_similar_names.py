@@ -279,7 +279,6 @@ _NAMES = st.builds(
 _BESIDE = st.dictionaries(_KEYS, st.frozensets(_KEYS, max_size=4), max_size=8)
 
 
-@settings(max_examples=60)
 @given(st.lists(_NAMES, max_size=10), _BESIDE, st.randoms(use_true_random=False))
 def test_order_changes_nothing(
     names: list[Name], beside: dict[str, frozenset[str]], random: object

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from graph.search.snapshot import is_short_for, shorter_names
+from graph.text.short_names import is_short_for, shorter_names
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_a_name_is_short_for_one_that_has_all_its_words_in_order(
 ) -> None:
     plain = [tuple(name.replace(".", "").split()) for name in (shorter, longer)]
     assert is_short_for(plain[0], plain[1]) is expected
-    assert ("1" in shorter_names([shorter], [("1", longer)])) is expected
+    assert (longer in shorter_names([shorter], [longer])) is expected
 
 
 @pytest.mark.parametrize(
@@ -38,10 +38,13 @@ def test_a_name_is_short_for_one_that_has_all_its_words_in_order(
     ],
 )
 def test_what_only_looks_like_a_fuller_name_is_none(shorter: str, longer: str) -> None:
-    assert shorter_names([shorter], [("1", longer)]) == {}
+    assert shorter_names([shorter], [longer]) == {}
 
 
-def test_each_place_has_the_names_that_may_be_short_for_its_own() -> None:
-    introduced = [("1", "clarence leon brown"), ("2", "clarence p. brown"), ("3", "ada brown")]
+def test_each_name_has_those_that_may_be_short_for_it() -> None:
+    introduced = ["clarence leon brown", "clarence p. brown", "ada brown"]
     known = ["clarence brown", "ada brown", "clarence leon brown", "eve stone"]
-    assert shorter_names(known, introduced) == {"1": {"clarence brown"}, "2": {"clarence brown"}}
+    assert shorter_names(known, introduced) == {
+        "clarence leon brown": {"clarence brown"},
+        "clarence p. brown": {"clarence brown"},
+    }

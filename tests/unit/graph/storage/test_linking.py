@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
@@ -99,7 +99,6 @@ def connection() -> Iterator[Connection]:
         yield opened
 
 
-@settings(max_examples=150)
 @given(history=st.lists(libraries, min_size=1, max_size=4))
 def test_links_kept_up_to_date_are_those_of_matching_everything(
     connection: Connection, history: list[Library]
@@ -109,7 +108,6 @@ def test_links_kept_up_to_date_are_those_of_matching_everything(
         assert _links(connection) == _expected(library)
 
 
-@settings(max_examples=100)
 @given(library=libraries, change=st.sampled_from(NAMES), kind=st.sampled_from(["title", "name"]))
 def test_one_name_that_comes_and_goes_leaves_no_trace(
     connection: Connection, library: Library, change: str, kind: str

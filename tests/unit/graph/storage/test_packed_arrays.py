@@ -15,18 +15,11 @@ from engine.storage.files import invalidate_snapshots, load_snapshot
 from engine.storage.graph_api import Chunk, put_chunks
 from engine.storage.library import Library
 from graph.errors import GraphInputError
+from graph.search.packed_rows import Rows, SortedMapping, StringTable, pack_rows, widen_table
 from graph.search.snapshot import WalkSnapshot
 from graph.search.walk import explain_path, rank_by_walk
 from graph.storage import packed_arrays as walk_file
-from graph.storage.packed_arrays import (
-    Rows,
-    SortedMapping,
-    StringTable,
-    encode_rows,
-    load_view,
-    save_view,
-    view_stamp,
-)
+from graph.storage.packed_arrays import load_view, save_view, view_stamp
 
 ODD = ["", "a", "b", "刘备", "naïve", "\x00x", "😀 line\nbreak", "\ud800"]
 labels = st.sampled_from(["e1", "e2", "刘备", "naïve café", "z"])
@@ -119,12 +112,22 @@ def test_strings_of_any_script_come_out_as_they_went_in() -> None:
         table[len(ODD)]
 
 
-def test_rows_keep_the_order_of_sequences_and_sort_sets() -> None:
-    starts, numbers, table = encode_rows([("b", "a", "b"), frozenset({"c", "a"}), ()])
-    held = Rows(starts, numbers, table=table, shape=tuple)
-    assert list(held) == [("b", "a", "b"), ("a", "c"), ()]
+def test_packed_rows_are_sorted_and_without_repeats() -> None:
+    (held,) = pack_rows([("b", "a", "b"), frozenset({"c", "", "a"}), ()])
+    assert held == [("a", "b"), ("a", "c"), ()]
     assert [held[row] for row in range(3)] == list(held)
     assert held[1:] == [("a", "c"), ()]
+
+
+def test_rows_are_spliced_over_a_wider_table() -> None:
+    (held,) = pack_rows([("b", "d"), (), ("d",)])
+    table, places = widen_table(held.table, ["a", "c", "d", "e"])
+    assert (table, places.tolist()) == (["a", "b", "c", "d", "e"], [1, 3])
+    (more,) = pack_rows([("e", "c"), ("a",)], table=table)
+    order = np.array([0, 3, 4, 2])
+    assert held.renumbered(places, table).spliced(order, more) == [
+        ("b", "d"), ("c", "e"), ("a",), ("d",),
+    ]  # fmt: skip
 
 
 def test_a_mapping_over_sorted_keys_finds_each_and_nothing_else() -> None:
@@ -139,7 +142,7 @@ def test_a_field_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
     with pytest.raises(
         GraphInputError, match="cannot store 'view-x' in a file: unsupported type float"
     ):
-        walk_file._saved(0.5, tmp_path / "view-x")
+        walk_file._saved(0.5, tmp_path / "view-x", {})
 
 
 # --- in a library ---------------------------------------------------------------------------------

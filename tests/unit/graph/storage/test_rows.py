@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import (
     Boolean,
@@ -87,7 +87,6 @@ def _sorted(rows: list[dict[str, Any]]) -> list[str]:
 def test_the_table_holds_exactly_the_rows_and_counts_what_changed(
     connection: Connection, table: Table, rows: st.SearchStrategy
 ) -> None:
-    @settings(max_examples=40)
     @given(first=rows, second=rows)
     def check(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> None:
         write_difference(connection, table, first)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import Connection, insert, update
 
@@ -98,7 +98,6 @@ _pieces = st.sampled_from(
 )
 
 
-@settings(max_examples=150)
 @given(pieces=st.lists(_pieces, max_size=8), separator=st.sampled_from([" ", "", ", "]))
 def test_looking_up_what_may_be_a_name_finds_what_matching_all_names_finds(
     view: WalkSnapshot, connection: Connection, pieces: list[str], separator: str

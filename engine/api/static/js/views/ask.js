@@ -13,7 +13,7 @@ import { answerCard } from "./answer.js";
 
 const MODES = ["auto", "local", "global", "both", "agent"];
 const WITHOUT_OVERVIEW = ["local", "agent"];
-const EFFORTS = ["low", "medium", "high"];
+const EFFORTS = ["low", "medium"];
 const SUGGESTED_NAMES = 2;
 const LOOKED_AT = 12;
 const MOST_LETTERS = 4000;

@@ -57,6 +57,11 @@ def test_files_are_known_by_suffix_or_name(name: str, type_: str) -> None:
     assert format_of_name(name).type == type_
 
 
+@pytest.mark.parametrize("name", ["page.css", "page.scss", "page.less"])
+def test_a_style_sheet_in_a_folder_is_passed_over_since_it_has_no_prose(name: str) -> None:
+    assert not is_known(name)
+
+
 @pytest.mark.parametrize("name", ["thing", "README.xyz", ".pdf", "", "README/thing"])
 def test_other_names_are_not_known_and_tried_as_text(name: str) -> None:
     assert not is_known(name)

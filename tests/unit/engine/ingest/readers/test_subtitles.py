@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from engine.errors import SourceError
 from engine.ingest.readers.transcripts import (
     Cue,
-    read_substation,
     read_subtitles,
     transcript_paragraphs,
 )
@@ -123,22 +122,6 @@ def test_chinese_clauses_are_joined_without_spaces() -> None:
     assert read_subtitles(data).text == "[00:00:01] 知识图谱，把文档连接起来。"
 
 
-def test_substation_dialogue_keeps_names_and_commas_and_drops_drawings() -> None:
-    data = (
-        "[Script Info]\nTitle: The Harbour\n\n[Events]\n"
-        "Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
-        "Dialogue: 0,0:00:03.50,0:00:05.00,,Bob,0,0,0,,Coal, {\\i1}timber{\\i0}\\Nand salt.\n"
-        "Dialogue: 0,0:00:01.00,0:00:02.00,Default,Ann,0,0,0,,What did it carry?\n"
-        "Comment: 0,0:00:01.00,0:00:02.00,Default,,0,0,0,,not said\n"
-        "Dialogue: 0,0:00:06.00,0:00:07.00,Default,,0,0,0,,{\\p1}m 0 0 l 100 0{\\p0}\n"
-    ).encode("utf-16")
-    content = read_substation(data)
-    assert content.title == "The Harbour"
-    assert content.text == (
-        "[00:00:01] Ann: What did it carry?\n\n[00:00:03] Bob: Coal, timber and salt."
-    )
-
-
 def test_a_long_monologue_is_parted_at_sentence_ends() -> None:
     cues = [Cue(start=n, end=n + 1, text=f"Sentence number {n} is here.") for n in range(100)]
     paragraphs = transcript_paragraphs(cues).split("\n\n")
@@ -146,11 +129,9 @@ def test_a_long_monologue_is_parted_at_sentence_ends() -> None:
     assert all(part.endswith("is here.") and len(part) < 1000 for part in paragraphs)
 
 
-@pytest.mark.parametrize("read", [read_subtitles, read_substation])
-def test_what_holds_no_cue_is_refused(read: object) -> None:
-    assert callable(read)
+def test_what_holds_no_cue_is_refused() -> None:
     with pytest.raises(SourceError, match="no readable subtitle"):
-        read(b"just some text\nand more of it\n")
+        read_subtitles(b"just some text\nand more of it\n")
 
 
 @given(st.permutations([Cue(start=n, end=n + 0.5, text=f"word{n}.") for n in range(8)]))

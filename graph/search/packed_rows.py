@@ -1,0 +1,195 @@
+"""Rows of strings as numbers of one table: small to hold, map and change.
+
+A hundred thousand small Python objects take longer to make than arrays take to map, so strings and
+rows are made when they are asked for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TypeVar, overload
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+T = TypeVar("T")
+V = TypeVar("V", covariant=True)
+
+
+class StringTable(Sequence[str]):
+    """Strings by number.
+
+    Args:
+        ends: `(n + 1,)`, where each string begins in `letters` and, last, where the last one ends.
+        letters: all strings in UTF-8, one after the other.
+    """
+
+    def __init__(self, ends: Numbers, letters: Bytes) -> None:
+        self.ends = ends
+        self.letters = letters
+
+    @classmethod
+    def of(cls, strings: Iterable[str]) -> StringTable:
+        """Build the table of these strings, in order."""
+        encoded = [string.encode("utf8", "surrogatepass") for string in strings]
+        ends = np.zeros(len(encoded) + 1, dtype=np.int64)
+        np.cumsum([len(each) for each in encoded], out=ends[1:])
+        return cls(ends, np.frombuffer(b"".join(encoded), dtype=np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.ends) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> str: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[str]: ...
+    def __getitem__(self, place: int | slice) -> str | list[str]:
+        if isinstance(place, slice):
+            return [self[number] for number in range(len(self))[place]]
+        number = range(len(self))[place]
+        letters = self.letters[self.ends[number] : self.ends[number + 1]]
+        return letters.tobytes().decode("utf8", "surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        everything = self.letters.tobytes()
+        for start, end in pairwise(self.ends.tolist()):
+            yield everything[start:end].decode("utf8", "surrogatepass")
+
+
+def first_or_empty(strings: Iterable[str]) -> str:
+    """Return the only string of a row, "" where it has none."""
+    return next(iter(strings), "")
+
+
+class Rows(Sequence[T]):
+    """Rows of strings, built on access; `shape` converts a row's strings.
+
+    Args:
+        starts: `(n + 1,)`, where each row begins in `numbers`.
+        numbers: which strings of the table stand in the rows, row after row.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        starts: Numbers,
+        numbers: Numbers,
+        *,
+        table: Sequence[str],
+        shape: Callable[[Iterable[str]], T],
+    ) -> None:
+        self.starts = starts
+        self.numbers = numbers
+        self.table = table
+        self.shape = shape
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    @overload
+    def __getitem__(self, place: int) -> T: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[T]: ...
+    def __getitem__(self, place: int | slice) -> T | list[T]:
+        if isinstance(place, slice):
+            return [self[number] for number in range(len(self))[place]]
+        row = range(len(self))[place]
+        inside = self.numbers[self.starts[row] : self.starts[row + 1]].tolist()
+        return self.shape(self.table[number] for number in inside)
+
+    def __iter__(self) -> Iterator[T]:
+        strings = list(self.table)
+        numbers = self.numbers.tolist()
+        for start, end in pairwise(self.starts.tolist()):
+            yield self.shape(strings[number] for number in numbers[start:end])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    @property
+    def owners(self) -> Numbers:
+        """Return the row of each number."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    def shaped(self, shape: Callable[[Iterable[str]], V]) -> Rows[V]:
+        """Return the same rows in another shape."""
+        return Rows(self.starts, self.numbers, table=self.table, shape=shape)
+
+    def renumbered(self, places: Numbers, table: Sequence[str]) -> Rows[T]:
+        """Return the same rows over a table that holds each string at another place."""
+        return Rows(self.starts, places[self.numbers], table=table, shape=self.shape)
+
+    def spliced(self, order: Numbers, more: Rows[T]) -> Rows[T]:
+        """Return these rows by number; those from `len(self)` on are rows of `more`.
+
+        Both have one table.
+        """
+        both = np.concatenate([self.starts[:-1], more.starts[:-1] + self.starts[-1]])
+        sizes = np.concatenate([np.diff(self.starts), np.diff(more.starts)])[order]
+        starts = np.zeros(len(order) + 1, dtype=np.int64)
+        np.cumsum(sizes, out=starts[1:])
+        steps = np.arange(starts[-1]) - np.repeat(starts[:-1] - both[order], sizes)
+        numbers = np.concatenate([self.numbers, more.numbers])[steps]
+        return Rows(starts, numbers, table=self.table, shape=self.shape)
+
+
+def pack_rows(
+    *columns: Sequence[Collection[str]], table: Sequence[str] | None = None
+) -> list[Rows[tuple[str, ...]]]:
+    """Pack columns of rows over one sorted table, that of their strings where none is given.
+
+    The strings of a row are sorted; repeats and empty strings are left out.
+    """
+    rows = [[sorted({*row} - {""}) for row in column] for column in columns]
+    strings = sorted({string for column in rows for row in column for string in row})
+    places = range(len(strings)) if table is None else [bisect_left(table, s) for s in strings]
+    number = dict(zip(strings, places, strict=True))
+    table = strings if table is None else table
+    found = []
+    for column in rows:
+        starts = np.zeros(len(column) + 1, dtype=np.int64)
+        np.cumsum([len(row) for row in column], out=starts[1:])
+        flat = (number[string] for row in column for string in row)
+        numbers = np.fromiter(flat, dtype=np.int64, count=int(starts[-1]))
+        found.append(Rows(starts, numbers, table=table, shape=tuple[str, ...]))
+    return found
+
+
+def widen_table(table: Sequence[str], more: Iterable[str]) -> tuple[list[str], Numbers]:
+    """Return a sorted table with further strings, and the new place of each old one."""
+    known = list(table)
+    missing, places = list[str](), list[int]()
+    for string in sorted({*more}):
+        place = bisect_left(known, string)
+        if place == len(known) or known[place] != string:
+            missing.append(string)
+            places.append(place)
+    old = np.arange(len(known))
+    return sorted(known + missing), old + np.searchsorted(
+        np.array(places, dtype=np.int64), old, "right"
+    )
+
+
+class SortedMapping(Mapping[str, V]):
+    """Mapping over sorted keys with values built on access."""
+
+    def __init__(self, keys: Sequence[str], value_at: Callable[[int], V]) -> None:
+        self._keys = keys
+        self._value_at = value_at
+
+    def __getitem__(self, key: str) -> V:
+        number = bisect_left(self._keys, key)
+        if number == len(self._keys) or self._keys[number] != key:
+            raise KeyError(key)
+        return self._value_at(number)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)

@@ -1,0 +1,269 @@
+"""Walk snapshots that follow changes: which rows a derivation changed, and these alone anew.
+
+A derivation notes the chunks whose rows may differ in a short log. A view of an earlier generation
+reads the documents of these chunks again and keeps all other rows; the result is that of reading
+everything.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left, bisect_right
+from collections import ChainMap, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+from sqlalchemy import Column, Connection, select
+
+from ..linking import Linked
+from ..storage.database import Difference
+from ..storage.facts import (
+    derived_generation,
+    facts_generation,
+    forget_changes,
+    hashed_end,
+    in_batches,
+    noted_changes,
+    read_state,
+    rows_in,
+    write_state,
+)
+from ..storage.schema import chunks, entities, links, name_starts, names
+from ..text.short_names import first_words, is_short_for, name_words
+from .packed_rows import Rows, first_or_empty, pack_rows, widen_table
+from .snapshot import WalkSnapshot, placed_chunks, view_of
+
+LOG = "view changes"
+"""Key of the state table: chunks and entities that each of the last derivations changed."""
+MOST_NOTED = 20_000
+"""Maximum number of ids in the log."""
+MOST_ANEW = 5
+"""Share of all rows, one in so many, above which a view is read as a whole."""
+
+
+def note_changed_rows(
+    connection: Connection,
+    *,
+    is_whole: bool,
+    linked: Linked,
+    facts_of: Collection[str],
+    name_rows: Difference,
+    entity_rows: Difference,
+) -> None:
+    """Note what a derivation changed in the rows of views.
+
+    Args:
+        connection: to a library whose names and links are as they are now.
+        is_whole: it looked at everything; views are then read as a whole.
+        linked: chunks that were linked again, and names that they gained or lost.
+        facts_of: names whose facts changed.
+        name_rows: names that changed.
+        entity_rows: entities that changed.
+    """
+    gone = noted_changes(connection, "chunk")
+    forget_changes(connection, "chunk")
+    if is_whole:
+        write_state(connection, LOG, "[]")
+        return
+    renamed = _otherwise(name_rows, names.c.entity_id)
+    found = linked.chunk_ids | gone
+    for column in (links.c.key, chunks.c.title_key):
+        place = links.c.chunk_id if column.table is links else chunks.c.id
+        found.update(row[0] for row in rows_in(connection, select(place), column, renamed))
+    found |= _introducing(
+        connection, _longer_names(connection, renamed | linked.keys | {*facts_of})
+    )
+    log = _read_log(connection)
+    log.append(
+        {
+            "from": derived_generation(connection),
+            "to": facts_generation(connection),
+            "chunks": sorted(found),
+            "entities": sorted(_otherwise(entity_rows, entities.c.name)),
+        }
+    )
+    while sum(len(each["chunks"]) + len(each["entities"]) for each in log) > MOST_NOTED:
+        log.pop(0)
+    write_state(connection, LOG, json.dumps(log))
+
+
+def _otherwise(rows: Difference, column: Column[str]) -> set[str]:
+    """Return the first columns of rows that came, went or differ in a column."""
+    place = list(column.table.columns).index(column)
+    before, after = (
+        {row[0]: row[place] for row in some.values()} for some in (rows.before, rows.after)
+    )
+    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+
+
+def _read_log(connection: Connection) -> list[dict[str, Any]]:
+    log: list[dict[str, Any]] = json.loads(read_state(connection, LOG) or "[]")
+    return log
+
+
+def _longer_names(connection: Connection, keys: Collection[str]) -> set[str]:
+    """Return the names that one of these may be short for."""
+    words = {key: words for key in keys if (words := name_words(key))}
+    found: set[str] = set()
+    alike = _names_ending(connection, words.values())
+    for some in words.values():
+        found.update(key for key, other in alike[some[-1]] if _is_short_for(some, other))
+    return found
+
+
+def _names_ending(
+    connection: Connection, wanted: Iterable[tuple[str, ...]]
+) -> defaultdict[str, list[tuple[str, tuple[str, ...]]]]:
+    """Return names and their words by their last word, for the last of these words."""
+    found = defaultdict[str, list[tuple[str, tuple[str, ...]]]](list)
+    ends = sorted({hashed_end(words[-1]) for words in wanted})
+    for first in range(0, len(ends), 500):
+        inside = name_starts.c.start.in_(ends[first : first + 500])
+        for key in connection.execute(select(name_starts.c.key).where(inside)).scalars():
+            if words := name_words(key):
+                found[words[-1]].append((key, words))
+    return found
+
+
+def _is_short_for(shorter: tuple[str, ...], longer: tuple[str, ...]) -> bool:
+    return shorter[0] in first_words(longer) and is_short_for(shorter, longer)
+
+
+def _introducing(connection: Connection, keys: Collection[str]) -> set[str]:
+    """Return the chunks that introduce one of these names."""
+    opened = select(links.c.chunk_id).where(links.c.opens)
+    titled = select(chunks.c.id)
+    return {
+        row[0]
+        for row in chain(
+            rows_in(connection, opened, links.c.key, keys),
+            rows_in(connection, titled, chunks.c.title_key, keys),
+        )
+    }
+
+
+def follow_changes(
+    connection: Connection, view: WalkSnapshot, *, since: str
+) -> WalkSnapshot | None:
+    """Return the view of now, from one that was read at the stamp `since`.
+
+    None where the log does not lead from there to now, or too much changed.
+    """
+    noted = _noted_since(connection, since)
+    if noted is None or len(noted[0]) * MOST_ANEW > len(view.chunk_ids):
+        return None
+    chunk_ids, entity_ids = noted
+    touched = {view.documents[row] for row, one in enumerate(view.chunk_ids) if one in chunk_ids}
+    of_chunks = select(chunks.c.document_id).distinct()
+    touched |= {row[0] for row in rows_in(connection, of_chunks, chunks.c.id, chunk_ids)}
+    shown = select(entities.c.id, entities.c.name)
+    display = {row.id: row.name for row in rows_in(connection, shown, entities.c.id, entity_ids)}
+    return _replaced(view, _read_documents(connection, touched), touched, display)
+
+
+def _noted_since(connection: Connection, since: str) -> tuple[set[str], set[str]] | None:
+    """Return the chunks and entities that changed since a stamp, if all that did are noted."""
+    seen, _, derived = since.partition(".")
+    now = facts_generation(connection)
+    if seen != derived or now != derived_generation(connection):
+        return None
+    chunk_ids, entity_ids, place = set[str](), set[str](), int(seen)
+    for each in _read_log(connection):
+        if each["from"] == place:
+            chunk_ids.update(each["chunks"])
+            entity_ids.update(each["entities"])
+            place = each["to"]
+    return (chunk_ids, entity_ids) if place == now else None
+
+
+def _read_documents(connection: Connection, document_ids: Collection[str]) -> WalkSnapshot:
+    """Read the rows of some documents."""
+    ordered = [
+        tuple(row)
+        for batch in in_batches(document_ids)
+        for row in connection.execute(placed_chunks().where(chunks.c.document_id.in_(batch)))
+    ]
+    query = select(links.c.chunk_id, links.c.key, links.c.opens)
+    ids = [chunk_id for chunk_id, _, _ in ordered]
+    linked = [tuple(row) for row in rows_in(connection, query, links.c.chunk_id, ids)]
+    keys = {key for _, key, _ in linked} | {title for _, _, title in ordered}
+    known = _entities_of(connection, keys)
+
+    def shorter(introduced: Collection[str]) -> dict[str, set[str]]:
+        words = {key: words for key in introduced if (words := name_words(key))}
+        alike = _names_ending(connection, words.values())
+        short = {
+            key: {one for one, other in alike[some[-1]] if _is_short_for(other, some)}
+            for key, some in words.items()
+        }
+        every = {one for some in short.values() for one in some}
+        has_link = select(links.c.key).distinct()
+        standing = {row[0] for row in rows_in(connection, has_link, links.c.key, every)}
+        meant = _entities_of(connection, standing)
+        return {key: {meant[one][0] for one in some if one in meant} for key, some in short.items()}
+
+    label_of = {key: label for key, (label, _) in known.items()}
+    return view_of(ordered, linked, label_of, display=dict(known.values()), shorter=shorter)
+
+
+def _entities_of(connection: Connection, keys: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return id and name of the entity of each of these names that is known."""
+    query = select(names.c.key, entities.c.id, entities.c.name)
+    query = query.join(entities, entities.c.id == names.c.entity_id)
+    clean = query.where(names.c.dirty.is_(False), entities.c.dirty.is_(False))
+    return {
+        key: (label, name) for key, label, name in rows_in(connection, clean, names.c.key, keys)
+    }
+
+
+def _replaced(
+    view: WalkSnapshot, fresh: WalkSnapshot, document_ids: Collection[str], display: dict[str, str]
+) -> WalkSnapshot:
+    """Return a view with the rows of some documents replaced by fresh ones."""
+    order = _order(view.documents, fresh.documents, document_ids)
+    given = (fresh.titles, fresh.labels, fresh.introduced, fresh.shortened)
+    columns = ([(title,) for title in given[0]], *given[1:])
+    table, places = widen_table(
+        view.columns[0].table, chain.from_iterable(row for column in columns for row in column)
+    )
+    rows: list[Rows[tuple[str, ...]]] = [
+        old.renumbered(places, table).spliced(order, new)
+        for old, new in zip(view.columns, pack_rows(*columns, table=table), strict=True)
+    ]
+    titles, labels, introduced, shortened = rows
+    base = cast("dict[str, str]", view.display)
+    shown = base if isinstance(base, ChainMap) else ChainMap({}, base)
+    chosen = order.tolist()
+
+    def spliced(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
+        both = (*old, *new)
+        return tuple(both[row] for row in chosen)
+
+    return WalkSnapshot(
+        chunk_ids=spliced(view.chunk_ids, fresh.chunk_ids),
+        documents=spliced(view.documents, fresh.documents),
+        titles=titles.shaped(first_or_empty),
+        labels=labels,
+        display=ChainMap({**shown.maps[0], **fresh.display, **display}, *shown.maps[1:]),
+        introduced=introduced,
+        shortened=shortened,
+    )
+
+
+def _order(
+    old: Sequence[str], new: Sequence[str], document_ids: Collection[str]
+) -> npt.NDArray[np.int64]:
+    """Return which row stands where, of old ones and, behind these, of new ones.
+
+    The rows of the documents named are new; both sides are sorted by document.
+    """
+    pieces, place = list[npt.NDArray[np.int64]](), 0
+    for one in sorted(document_ids):
+        first, last = bisect_left(old, one), bisect_right(old, one)
+        begin, end = bisect_left(new, one), bisect_right(new, one)
+        pieces += [np.arange(place, first), np.arange(begin, end) + len(old)]
+        place = last
+    return np.concatenate([*pieces, np.arange(place, len(old))])
