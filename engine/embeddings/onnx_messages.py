@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _VARINT, _BYTES, _FLOAT = 0, 2, 5
-_TYPES = {"float32": 1, "uint8": 2}
+_TYPES = {"float32": 1, "int8": 3}
 _IR_VERSION, _OPSET = 8, 17
 CONTRIBUTED = "com.microsoft"
 """Domain of onnxruntime's own operators."""

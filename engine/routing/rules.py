@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from graph.text.cjk import count_han, has_han
 from graph.text.patterns import lazy_regex
 
+from ..answering.global_search.asked import Asked
 from ..prompts import Language, language_of
-from ..storage.graph_api import content_terms
-from ..storage.tokenization import tokens
 from ..types import Mode, Passage, Route
 from .examples import lexical_similarity
 
@@ -91,6 +90,14 @@ CUES = (
          r"|classify|map|trace|sketch|discuss|evaluate|assess|characteri[sz]e|paint|put together"
          r"|make (?:a|me|us)|quick|brief|tell (?:me|us) (?:the story|everything|how)"
          r"|give (?:me|us) (?:a|the) (?:gist|brief\w*|picture|sense|feel|rundown|short))"),
+    _cue("asks to sum up", 2.5,
+         r"^\W*(?:please |can you |could you )?(?:summari[sz]e|sum up|outline)\b"
+         r"|\bwhat (?:do|does|did) (?:these|they|it|the (?:documents|texts|papers"
+         r"|books?)) (?:all )?say\b"
+         r"|^(?:请|帮我)?(?:概述|概括|总结|归纳)"),
+    _cue("asks for the course of events", 2.5,
+         r"\bwhat happened(?: and)? when\b|\btimeline\b|\bchronolog|\bin what order\b"
+         r"|时间线|年表|大事记|先后发生"),
     _cue("asks for themes or trends", 1.1,
          r"\b(?:themes?|topics?|trends?|patterns?|threads?|takeaways?|motifs?|storylines?)\b"),
     _cue("holds an abstract noun", 1.2, rf"\b{_ABSTRACT}\b"),
@@ -108,11 +115,13 @@ CUES = (
          r"|trace|timeline)\b"),
     _cue("asks how it is seen", 0.8,
          r"\b(?:feel|think|believe|view|describe|portray\w*|treat(?:ed|s)?|regard|perceive|cope"
-         r"|argu(?:e|es|ing)|complain\w*|worry|worries|worried|fear|hope|agree|disagree|differ|blame"
+         r"|argu(?:e|es|ing)|complain\w*|worry|worries|worried|fear|hope|agree|disagree|differ"
+         r"|blame"
          r"|trust|matters?|motivat\w*|stands? to|benefit)\b"),
     _cue("points at the documents", 1.5,
          r"\b(?:this|these) (?:[\w-]+ )?(?:documents?|manual|handbook|faq|guide|books?"
-         r"|stor(?:y|ies)|chapters?|pages?|articles?|papers?|abstracts?|texts?|files?|meetings|records?)\b"
+         r"|stor(?:y|ies)|chapters?|pages?|articles?|papers?|abstracts?|texts?|files?|meetings"
+         r"|records?)\b"
          r"|\b(?:documents|articles|papers|abstracts) (?:mention|say|describe|cover)\b"),
     _cue("asks for all of a kind", 1.2,
          r"\b(?:list|name|list of|give me) (?:all|every|each)\b"
@@ -125,33 +134,43 @@ CUES = (
          r"(?:所有|这些|全部|各个?|整个|多份|不同|这批|几份)(?:的)?(?:文档|文件|资料|材料|文章|报告"
          r"|来源|文库|文献|记录|语料|故事|档案|资料库)"),
     _cue("points at the documents (Chinese)", 1.5,
-         r"[这全本该][本份部篇]?(?:书|手册|文档|文件|资料|小说|常见问题)|这[几些][章回节篇]|(?:书|手册|资料|文档|文件|小说)[里中]"),
+         r"[这全本该][本份部篇]?(?:书|手册|文档|文件|资料|小说|常见问题)|这[几些][章回节篇]|(?:书"
+         r"|手册|资料|文档|文件|小说)[里中]"),
     _cue("points at all there is (Chinese)", 2.0,
-         r"这[些批堆套里]|这里面|整[套个](?!系统|程序|软件|网络|磁盘|硬盘|目录)|全[部体]|手头|总的|看完|看出"),
+         r"这[些批堆套里]|这里面|整[套个](?!系统|程序|软件|网络|磁盘|硬盘|目录)|全[部体]|手头"
+         r"|总的|看完|看出"),
     _cue("asks for the main matters (Chinese)", 1.5,
-         r"(?:主要|核心|重要|共同|常见|反复出现|普遍)的?[^，。？?的]{0,4}(?:主题|内容|观点|议题|矛盾|冲突|问题"
-         r"|人物|事件|线索|结论|思想|话题|分歧|风险|争议|趋势|教训|领域|势力|机构|组织|挑战|原因|关切)"),
+         r"(?:主要|核心|重要|共同|常见|反复出现|普遍)的?[^，。？?的]{0,4}(?:主题|内容|观点|议题"
+         r"|矛盾|冲突|问题"
+         r"|人物|事件|线索|结论|思想|话题|分歧|风险|争议|趋势|教训|领域|势力|机构|组织|挑战|原因"
+         r"|关切)"),
     _cue("asks what is told (Chinese)", 1.2,
-         r"(?:主要|大致|大概|大体)(?:上|都)?(?:讲|写|说|谈|介绍|叙述|描述|记)(?:述|载)?了?(?:些|的是|哪些)?(?:什么|内容|哪些)"),
+         r"(?:主要|大致|大概|大体)(?:上|都)?(?:讲|写|说|谈|介绍|叙述|描述|记)(?:述|载)?了?(?:些"
+         r"|的是|哪些)?(?:什么|内容|哪些)"),
     _cue("asks for themes or trends (Chinese)", 0.9,
          r"主题|趋势|脉络|线索|共同点|共同之处|分歧|议题|异同|资料库|文库|语料"),
     _cue("holds an abstract noun (Chinese)", 1.5,
-         r"关系|态度|看法|想法|观点|情绪|立场|理由|印象|形象|地位|意义|影响|矛盾|恩怨|风险|教训|经验|共性"
+         r"关系|态度|看法|想法|观点|情绪|立场|理由|印象|形象|地位|意义|影响|矛盾|恩怨|风险|教训"
+         r"|经验|共性"
          r"|规律|优势|短板|薄弱|漏洞|毛病|难处|困难|问题|处境|责任|文化|价值|思路|办法|苗头|信号"
          r"|背景|类型|种类|根子|争论|争议"),
     _cue("is about many people or papers (Chinese)", 1.5,
-         r"们|大家|各[方个家部地派]|双方|员工|客户|用户|居民|百姓|村里人|作者|专家|学者|研究者|科学家"
+         r"们|大家|各[方个家部地派]|双方|员工|客户|用户|居民|百姓|村里人|作者|专家|学者|研究者"
+         r"|科学家"
          r"|工人|农户|媒体|官方|民间|部门|机构|社会|供应商"),
     _cue("asks what goes on and on (Chinese)", 0.9,
          r"老是|总是|总[在会]|经常|常常|一再|反复|接二连三|屡|历来|一直|往往|最多"),
     _cue("asks what changed (Chinese)", 1.5,
-         r"这[些几]?年|近年|多年|从头到尾|一步步|逐步|渐|越来越|转变|变化|改变|演变|变迁|起落|起伏|历程"
+         r"这[些几]?年|近年|多年|从头到尾|一步步|逐步|渐|越来越|转变|变化|改变|演变|变迁|起落"
+         r"|起伏|历程"
          r"|由来|成长|发展|以来|几代|前后|始末"),
     _cue("asks what part many played (Chinese)", 1.0,
-         r"(?:起|发挥|扮演|产生|带来|造成)[了过着到]?(?:什么|哪些|怎样的?|何种|多大的?)[^，。？?]{0,3}"
+         r"(?:起|发挥|扮演|产生|带来|造成)[了过着到]?(?:什么|哪些|怎样的?|何种"
+         r"|多大的?)[^，。？?]{0,3}"
          r"(?:作用|影响|角色|变化|后果)"),
     _cue("asks to put together (Chinese)", 1.2,
-         r"^(?:请|帮我|给我|麻烦)?(?:说说|讲讲|谈谈|讲一讲|说一说|把.{1,12}(?:分|归|排|串|理)|整理|评价|归"
+         r"^(?:请|帮我|给我|麻烦)?(?:说说|讲讲|谈谈|讲一讲|说一说|把.{1,12}(?:分|归|排|串|理)"
+         r"|整理|评价|归"
          r"|简单|大概|一句话|快速|做个|写一)"),
     _cue("asks how (Chinese)", 0.6, r"怎样|怎么样|如何|什么样|怎么看|怎么来"),
     _cue("asks for several (Chinese)", 0.5, r"哪些|哪几类|哪几方面"),
@@ -171,7 +190,8 @@ CUES = (
     _cue("quotes", -0.8, r"[\"“”]|《[^》]+》|「[^」]+」|(?<!\w)'[^']{3,}'(?!\w)"),
     _cue("holds a number", -1.1, r"\d"),
     _cue("asks who, when or where (Chinese)", -1.2,
-         r"谁|何时|什么时候|哪一?年|哪天|哪一天|几月|哪里|哪儿|在哪|何地|何处|哪位|哪一?[个座家所支条部种国省]"
+         r"谁|何时|什么时候|哪一?年|哪天|哪一天|几月|哪里|哪儿|在哪|何地|何处|哪位"
+         r"|哪一?[个座家所支条部种国省]"
          r"|叫什么|什么名字|什么职|第几|哪两"),
     _cue("asks for an amount (Chinese)", -1.3,
          r"多少|几[个位次年岁米项人天名所部]|多[大长高深远久重]|几公里"),
@@ -181,8 +201,10 @@ CUES = (
     _cue("asks what one may or how to (Chinese)", -1.3,
          r"能不能|可以|能.{0,6}吗|需要.{0,8}吗|含不含|应该怎样|怎么(?:换|补|办|用|走|修|设|关|开)"),
     _cue("asks how to do a thing (Chinese)", -1.3,
-         r"^(?:请问)?(?:[我您你]们?)?(?:应该?|该|要|想)?(?:如何|怎样|怎么)(?:才能|能|在|从|用|让|给|把|将|为)?"
-         r"(?!看|评|理解|对待|描|形|变|体现|反映|影响|演|发展|应对|相|联系|想|说|认为|面对|一|了|样|来|会|样的)"),
+         r"^(?:请问)?(?:[我您你]们?)?(?:应该?|该|要|想)?(?:如何|怎样|怎么)(?:才能|能|在|从|用|让"
+         r"|给|把|将|为)?"
+         r"(?!看|评|理解|对待|描|形|变|体现|反映|影响|演|发展|应对|相|联系|想|说|认为|面对|一|了"
+         r"|样|来|会|样的)"),
     _cue("speaks of one thing (Chinese)", -0.3,
          r"(?:那|这|第[一二三四五六七八九十\d]+)[个封次场位座条辆首本份艘天晚届页章版张把栋]"),
     _cue("asks what one thing is (Chinese)", -0.4, r"是什么|为什么|为何|什么"),
@@ -190,7 +212,8 @@ CUES = (
 
 _OF_THE_DOCUMENTS = frozenset({
     "names no subject", "spans the documents", "names the collection",
-    "asks for the whole", "points at all there is",
+    "asks for the whole", "points at all there is", "asks to sum up",
+    "asks for the course of events",
     "points at the documents", "asks for all of a kind", "spans the documents (Chinese)",
     "points at all there is (Chinese)", "points at the documents (Chinese)",
 })  # fmt: skip
@@ -230,7 +253,7 @@ def extract_features(question: str, *, known_names: int = 0) -> list[tuple[str, 
     """
     found = [(cue.name, cue.weight) for cue in CUES if cue.pattern.search(question)]
     has_words = len(question.split()) >= _FEWEST_WORDS or count_han(question) >= _FEWEST_HAN
-    if has_words and not content_terms(question, tokens=tokens):
+    if has_words and Asked.read(question, lambda _word: 1.0).is_whole:
         found.append((NO_SUBJECT, _NO_SUBJECT))
     names = len(names_in(question))
     if has_han(question):
@@ -285,6 +308,8 @@ _CHINESE = {
     "names no subject": "没有指明对象",
     "stands in one place": "所问集中在一处",
     "asks to put together": "要求归纳整理",
+    "asks to sum up": "要求概括",
+    "asks for the course of events": "询问事情经过",
     "asks what is told": "询问讲了什么",
     "asks for themes or trends": "询问主题或趋势",
     "holds an abstract noun": "问的是抽象的事",
@@ -510,7 +535,8 @@ _ASKS = (
     r"|summari[sz]e|outline|describe|tell|give|list|explain|compare)\b"
 )
 _CUT = lazy_regex(
-    rf"[,;?]\s*(?:and\s+|but\s+|also\s+|plus\s+|then\s+)*(?={_ASKS})|\s+and\s+(?:also\s+)?(?={_ASKS})"
+    rf"[,;?]\s*(?:and\s+|but\s+|also\s+|plus\s+|then\s+)*(?={_ASKS})"
+    rf"|\s+and\s+(?:also\s+)?(?={_ASKS})"
     r"|[，；。？]\s*(?:以及|另外|还有|并且|同时|再)?",
     re.IGNORECASE,
 )

@@ -24,7 +24,7 @@ from urllib.parse import quote
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection
 
-from ..errors import LibraryError
+from ..errors import LibraryError, LibraryNotFound
 from .graph_api import RENAME
 from .library import (
     DATABASE_NAME,
@@ -172,6 +172,8 @@ def open_copy(
             _make(library, namespaces, place, derive)
         os.utime(place)
         copy = NamespaceCopy(place)
+    except LibraryNotFound:  # deleted just now; by the next look it may have been made again
+        return None
     except (OSError, sqlite3.Error, LibraryError) as error:
         if not (place / MANIFEST).exists() and os.access(folder, os.W_OK):
             return None

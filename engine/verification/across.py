@@ -29,7 +29,7 @@ from .entities_and_numbers import (
     places_in_a_row,
 )
 
-ALIKE = 0.35
+ALIKE = 0.4
 """Minimum cosine of the multilingual encoder between a claim and the sentence that says it."""
 
 ALIKE_ALONE = 0.5

@@ -14,10 +14,11 @@ from typer.testing import CliRunner
 from engine import KnowledgeEngine, Settings
 from engine.cli.main import app
 from engine.embeddings.model_files import EMBEDDING, models_folder
+from engine.embeddings.model_files import MULTILINGUAL as SECOND
 from engine.embeddings.wrappers import EmbeddingUnavailable
 
 ENGLISH = "bge-small-en-v1.5/int8"
-MULTILINGUAL = "use-multilingual-v3/int8"
+MULTILINGUAL = "multilingual-e5-small/int8"
 INSTALLED = models_folder()
 TEXTS = {
     "station": "The marine station measures tides and salt in the harbour of Skerry.",
@@ -165,6 +166,7 @@ def test_what_was_added_without_a_model_is_embedded_when_it_is_there(
     target = no_model / EMBEDDING.name / "tokenizer.json"  # sizes are counted alike
     target.parent.mkdir()
     target.symlink_to(INSTALLED / EMBEDDING.name / "tokenizer.json")
+    (no_model / SECOND.name).symlink_to(INSTALLED / SECOND.name)
     _filled(path).close()
     assert {model for _, model in _vectors(path)} == {MULTILINGUAL}
     monkeypatch.delenv("LOREGRAPH_MODELS")
@@ -270,7 +272,7 @@ def test_a_read_only_library_of_another_model_answers(copy: Path) -> None:
 def test_a_library_of_an_earlier_schema_is_brought_up(copy: Path, library: Path) -> None:
     with sqlite3.connect(copy / "library.db") as connection:
         connection.executescript(
-            "DELETE FROM vectors WHERE model = 'use-multilingual-v3/int8';"
+            "DELETE FROM vectors WHERE model = 'multilingual-e5-small/int8';"
             "ALTER TABLE vectors RENAME TO newer; DROP INDEX vectors_by_input;"
             "CREATE TABLE vectors (chunk_id VARCHAR NOT NULL, window INTEGER NOT NULL,"
             " model VARCHAR NOT NULL, input_sha VARCHAR NOT NULL, vector BLOB NOT NULL,"

@@ -1,4 +1,4 @@
-"""Chinese sentences with what adjoins them, and long prose from its nearest sentence on.
+"""Chinese sentences with what adjoins them.
 
 The sentence that says it stands first, and what follows it in its section behind it: the next one
 often holds what the first leaves open.
@@ -10,56 +10,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from graph.text.cjk import has_han
 
 from ...retrieval.passages import Sentence
-from ...storage.graph_api import sentence_spans
 from ...types import Passage
 from .blocks import count_words
-from .excerpt import Excerpt, Reader
-from .likeness import character_pairs
 from .sentence_scoring import ScoredSentence
 
-LONG_PROSE = 220
-"""Characters from which Chinese prose is shown from its nearest sentence on, and about so many."""
-READ_SENTENCES = 6
-"""Sentences of an excerpt that are read, those with most of the question's pairs of characters."""
 LONGEST_TITLE = 40
 """Characters of a title, at most."""
 ADJOINING_WORDS = 75
 """Words of a Chinese sentence with those that follow it, at most; two characters are one."""
 _STATES = re.compile(r"[。！；，：、,.;:|`=]|^\s*[-*•]|\d")
-_STRUCTURED = re.compile(r"```|^\s*(?:[-*•|]|\d+[.)、])", re.MULTILINE)
 
 
 def is_title(text: str) -> bool:
     """Check for a Chinese line without a mark of a sentence, a list or a table."""
     return has_han(text) and len(text) <= LONGEST_TITLE and not _STATES.search(text)
-
-
-def from_nearest(question: str, excerpt: Excerpt, read: Reader) -> Excerpt:
-    """Begin long Chinese prose with the sentence nearest to the question."""
-    spans = sentence_spans(excerpt.text)
-    if len(excerpt.text) < LONG_PROSE or _STRUCTURED.search(excerpt.text):
-        return excerpt
-    asked = character_pairs(question)
-    likely = sorted(
-        spans, key=lambda span: -len(asked & character_pairs(excerpt.text[slice(*span)]))
-    )
-    likely = likely[:READ_SENTENCES]
-    logits = read(question, [excerpt.text[start:end] for start, end in likely])
-    start = likely[int(np.argmax(logits))][0]
-    room = [begin for begin, _ in spans if len(excerpt.text) - begin >= LONG_PROSE // 2]
-    start = min(start, max(room, default=0))
-    end = next((stop for _, stop in spans if stop - start >= LONG_PROSE), len(excerpt.text))
-    return replace(
-        excerpt,
-        start=excerpt.start + start,
-        end=excerpt.start + end,
-        text=excerpt.text[start:end],
-    )
 
 
 def join_adjoining(chosen: Sequence[Sentence], passages: Sequence[Passage]) -> list[Sentence]:

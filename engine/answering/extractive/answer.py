@@ -14,17 +14,13 @@ from graph.text.cjk import in_script_of
 from ...plain_text import strip_markdown
 from ...prompts import HESITATION, UNSURE, language_of
 from ...retrieval.lexical_variants import lexical_variants
-from ...retrieval.passages import (
-    Sentence,
-    split_passages,
-    with_neighbours,
-)
+from ...retrieval.passages import Sentence, split_passages, with_neighbours
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, TextAt, abstain, cite_span
-from .adjoining import from_nearest, is_title, join_adjoining, with_adjoining
+from .adjoining import is_title, join_adjoining, with_adjoining
 from .answer_spans import Candidate, Span, rank_spans
-from .blocks import count_words
+from .blocks import count_words, plain_excerpt
 from .chinese_fact_questions import fact_question
 from .chinese_facts import Stated, mentions_fact, stated_facts
 from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
@@ -35,8 +31,8 @@ from .excerpt import (
     Reader,
     around,
     choose_excerpts,
+    is_across,
     likeliest_place,
-    plain_excerpt,
     render_excerpt,
     told_at_one_place,
 )
@@ -49,6 +45,7 @@ from .intent import (
     strip_intent_words,
 )
 from .known_as import UNKNOWN, KnownAs
+from .likeness import answer_across
 from .question_type import QuestionType, answer_types, classify_question, strip_question_words
 from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (
@@ -144,6 +141,10 @@ def extractive_answer(
     graph's types of names, for the short answer; `known_as` are the other names of those in a
     Chinese question. Deterministic: ties go to the earlier sentence.
     """
+    if one_excerpt and likeness is not None and passages and is_across(question, passages):
+        return answer_across(
+            question, passages, read=likeness, text_at=text_at, min_evidence=min_evidence
+        )
     asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
     intent = question_intent(question) if one_excerpt else None
@@ -200,7 +201,7 @@ def extractive_answer(
     logits = [each.logit for each in excerpts if each.logit is not None]
     if chooser is not None and asked.language == "zh" and not analysis.is_decided:
         read_as = logits or chooser(question, _chains(analysis)).tolist()
-        found = _by_likeness(found, read_as, are_sentences=not excerpts)
+        found = _by_likeness(found, read_as, are_sentences=intent is None or not excerpts)
     elif max(logits, default=0.0) >= SAID_FROM:
         found = {**found, "held": max(found["held"], SAID)}
     if facts or introduced:
@@ -291,15 +292,12 @@ def _excerpts(
 ) -> list[Excerpt]:
     """Choose the excerpts that answer; for a fact one that does so better than the sentences."""
     question, passages, weighed = analysis.question, analysis.passages, analysis.weighed
-    if intent is not None:
-        found = choose_excerpts(
-            question, intent, passages, weighed,
+    is_told = read is not None and analysis.compared is None and analysis.asked.language == "zh"
+    if intent is not None or is_told:
+        return choose_excerpts(
+            question, intent or "explanation", passages, weighed,
             wanted=analysis.wanted, read=read, text_at=text_at,
         )  # fmt: skip
-        is_told = intent in ("cause", "explanation", "definition")
-        if read is None or analysis.asked.language != "zh" or not is_told:
-            return found
-        return [from_nearest(question, each, read) for each in found]
     if read is None or analysis.compared is not None or analysis.asked.language != "en":
         return []
     if analysis.is_chain:

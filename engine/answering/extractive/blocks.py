@@ -192,3 +192,34 @@ def cut_long(text: str, *, words: int = LONGEST_WORDS) -> int:
             break
         end = stop
     return end
+
+
+_MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
+
+
+def plain_excerpt(text: str, start: int, end: int) -> str:
+    """Return a part of a text as it is shown: wrapped lines joined, its own `[3]` as `(3)`."""
+    line = text.rfind("\n", 0, start) + 1  # a line is known to be wrapped by its length
+    shown = _reflowed(_MARK.sub(r"(\1)", text[line:end]))
+    before = _MARK.sub(r"(\1)", text[line:start])
+    return shown.removeprefix(before) if before else shown
+
+
+_WRAPPED_CHARACTERS = 45
+"""A line from this length on is taken to be wrapped; columns and verses are not."""
+
+
+def _reflowed(text: str) -> str:
+    """Join the lines of wrapped paragraphs; code, tables, columns and short lines stay."""
+    lines: list[str] = []
+    is_code = False
+    for line in text.split("\n"):
+        is_fence = line.lstrip().startswith("```")
+        last = lines[-1] if lines else ""
+        is_wrapped = len(last) >= _WRAPPED_CHARACTERS and "   " not in last.strip()
+        if is_wrapped and line[:1].isalpha() and not (is_code or last.startswith(("#", "|"))):
+            lines[-1] = f"{last} {line}"
+        else:
+            lines.append(line)
+        is_code = is_code != is_fence
+    return "\n".join(lines)

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from graph.text.cjk import is_chinese
+
 from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
@@ -28,6 +30,7 @@ from .blocks import (
     count_words,
     cut_long,
     is_contents,
+    plain_excerpt,
     split_blocks,
 )
 from .intent import Intent, compared_sides, is_defined_by, question_intent, shows_intent
@@ -124,13 +127,21 @@ class _Weighed:
     covered: float
 
 
+def is_across(question: str, passages: Sequence[Passage]) -> bool:
+    """Check that most of the first passages are in another language than the question."""
+    first = passages[:EACH_OF]
+    chinese = language_of(question) == "zh"
+    return 2 * sum(is_chinese(each.text) != chinese for each in first) > len(first)
+
+
 def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
     """Order passages by how near they are to the question by themselves, without the graph.
 
     What an excerpt answers is said in one place: a passage that many others lead to is not it, and
-    a table of contents is last. A question in Chinese is near by the vectors that read it.
+    a table of contents is last. A question is near by the vectors that read it and the passages.
     """
-    names = ("fused", "multilingual" if language_of(question) == "zh" else "dense")
+    is_read = language_of(question) == "en" and not is_across(question, passages)
+    names = ("fused", "dense" if is_read else "multilingual")
     intent = question_intent(question)
 
     def key(row: int) -> tuple[bool, float, int]:
@@ -225,6 +236,19 @@ def around(
         return None
     best = _Best(block=block, score=0.0, logit=None)
     return _extended(best, passage, text_at, whole=AROUND_WORDS, longest=AROUND_WORDS)
+
+
+def nearest_excerpt(
+    question: str, passages: Sequence[Passage], *, read: Reader, text_at: TextAt | None
+) -> Excerpt | None:
+    """Return the block that a reader finds nearest to a question; None without any."""
+    blocks = _windows(split_blocks(passages[:READ_PASSAGES]), passages)
+    if not blocks:
+        return None
+    logits = read(question, [_read_text(each, passages) for each in blocks])
+    row = int(np.argmax(logits))
+    best = _Best(block=blocks[row], score=float(logits[row]), logit=float(logits[row]))
+    return _extended(best, passages[best.block.passage], text_at)
 
 
 def likeliest_place(question: str, excerpt: Excerpt, read: SpanReader) -> int:
@@ -657,9 +681,6 @@ def _section_start(
     return first.start if is_seen else None
 
 
-_MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
-
-
 def render_excerpt(excerpt: Excerpt, number: int) -> str:
     """Return an excerpt below its heading with the mark of its citation; its own `[3]` is `(3)`."""
     text = plain_excerpt(excerpt.text, 0, len(excerpt.text))
@@ -669,31 +690,3 @@ def render_excerpt(excerpt: Excerpt, number: int) -> str:
         if excerpt.heading
         else f"{text}{gap}[{number}]"
     )
-
-
-def plain_excerpt(text: str, start: int, end: int) -> str:
-    """Return a part of a text as it is shown: wrapped lines joined, its own `[3]` as `(3)`."""
-    line = text.rfind("\n", 0, start) + 1  # a line is known to be wrapped by its length
-    shown = _reflowed(_MARK.sub(r"(\1)", text[line:end]))
-    before = _MARK.sub(r"(\1)", text[line:start])
-    return shown.removeprefix(before) if before else shown
-
-
-_WRAPPED_CHARACTERS = 45
-"""A line from this length on is taken to be wrapped; columns and verses are not."""
-
-
-def _reflowed(text: str) -> str:
-    """Join the lines of wrapped paragraphs; code, tables, columns and short lines stay."""
-    lines: list[str] = []
-    is_code = False
-    for line in text.split("\n"):
-        is_fence = line.lstrip().startswith("```")
-        last = lines[-1] if lines else ""
-        is_wrapped = len(last) >= _WRAPPED_CHARACTERS and "   " not in last.strip()
-        if is_wrapped and line[:1].isalpha() and not (is_code or last.startswith(("#", "|"))):
-            lines[-1] = f"{last} {line}"
-        else:
-            lines.append(line)
-        is_code = is_code != is_fence
-    return "\n".join(lines)

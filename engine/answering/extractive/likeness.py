@@ -2,23 +2,31 @@
 
 The question encoder was trained to lay a question beside the text that answers it. Their cosine
 stands in the place of a cross-encoder's logit, on about the same scale. A text is read by its
-heading, which is often the question itself, and by the sentences nearest to the question.
+heading, which is often the question itself, and by the sentences nearest to the question; one in
+another language, which shares no words with it, whole. That is answered by its nearest block.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from graph.text.cjk import has_han, in_script_of, is_chinese
+
 from ...embeddings.question_encoder import QuestionEncoder
+from ...prompts import HESITATION, UNSURE, language_of
 from ...storage.graph_api import sentence_spans
+from ...types import Passage
+from ..packing import Draft, TextAt, abstain, cite_span
+from .excerpt import Reader, nearest_excerpt, render_excerpt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LOGITS, UNLIKE = 80.0, 0.8
+LOGITS, UNLIKE = 14.8, -0.06
 """Logits of a cosine of 1 above one of 0, and the cosine of texts that have nothing in common."""
 READ_CHARACTERS = 110
 """Characters read of a text: the time grows with them."""
@@ -52,6 +60,8 @@ class LikenessReader:
 def _nearest_part(question: str, text: str) -> str:
     """Return a text's heading and, in order, the sentences that share most with a question."""
     head, _, body = text.partition("\n")
+    if has_han(question) != is_chinese(body):
+        return f"{head.rpartition(': ')[2]}\n{body}".strip()
     asked = character_pairs(question)
     found = [body[start:stop].strip() for start, stop in sentence_spans(body)]
     best = sorted(range(len(found)), key=lambda row: -len(asked & character_pairs(found[row])))
@@ -73,3 +83,43 @@ def character_pairs(text: str) -> set[str]:
 def likeness_reader(encoder: QuestionEncoder | None) -> LikenessReader | None:
     """Return a reader by the question encoder; None without one."""
     return LikenessReader(encoder) if encoder else None
+
+
+DOUBTED, DECLINED = 0.4, 0.12
+"""Probability that the nearest block answers, below which a word of doubt stands above it, and
+below which nothing is told."""
+ODDS, EVEN = 2.0, 5.4
+"""Log odds of a logit that the nearest block answers, and the logit of even odds: of 28 Chinese
+questions on English pages of Debian 13 of 14 lie above it, of others' 1 of 14."""
+
+
+def answer_across(
+    question: str,
+    passages: Sequence[Passage],
+    *,
+    read: Reader,
+    text_at: TextAt | None,
+    min_evidence: float,
+) -> Draft:
+    """Answer by the nearest block in another language, or abstain."""
+    language = language_of(question)
+    best = nearest_excerpt(question, passages, read=read, text_at=text_at)
+    if best is None or best.logit is None:
+        return abstain(language, detail="nothing to compare the question with")
+    held = 1.0 / (1.0 + math.exp(ODDS * (EVEN - best.logit)))
+    figures = {"held": held, "evidence": held, "logit": best.logit}
+    detail = f"nearest block of another language, likeness {best.logit:.1f}, evidence {held:.2f}"
+    if held < DECLINED:
+        return abstain(language, detail=detail, evidence=held, figures=figures)
+    text = render_excerpt(best, 1)
+    if held < max(DOUBTED, min_evidence):
+        doubt = UNSURE if held < min_evidence else HESITATION
+        text = f"{in_script_of(question, doubt[language])}\n\n{text}"
+    return Draft(
+        text=text,
+        citations=(cite_span(best.source, best.start, best.end, number=1),),
+        abstained=held < min_evidence,
+        evidence=held,
+        detail=detail,
+        figures=figures,
+    )

@@ -1,10 +1,10 @@
-"""Overview without a language model: a table of contents with sources.
+"""Overview without a language model: what is told, by topic or document, with its sources.
 
-First what the collection is: how many documents, in which languages, and what most of them name.
-Then its parts by title: chapters of a document or a book, documents where they are few, else topics
-of alike documents; each with sentences that introduce it. Then years, people and places. A question
-with a subject is answered from the sections that retrieval finds for it. Names come from the graph
-of the visible documents and stand in their text.
+Four kinds of pages. The whole: how many documents there are, what they name most, and their parts
+by title (chapters of a document or a book, documents where they are few, else topics of alike
+documents), each with the sentences that tell most of it; then who the people are. People: a
+sentence on each. Time: dated sentences in order. A subject, or an aspect such as conflicts: the
+sentences that tell of it, by document. Names come from the graph of the visible documents.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from functools import cached_property
 
 import numpy as np
 
-from graph.text.cjk import has_han, is_chinese
+from graph.text.cjk import has_han
 
-from ...plain_text import strip_markdown
 from ...prompts import language_of
 from ...retrieval.passages import Tracer
-from ...storage.graph_api import Chunk, Entity, sentence_spans
-from ...storage.tokenization import tokens
+from ...storage.graph_api import Chunk, Entity
 from ...types import Citation
 from ..packing import Draft, abstain
+from .asked import Asked, Found, find_subject, tokens_of
 from .context import GlobalContext
-from .lead_sentences import Said, is_alike, leading_sentences
-from .standalone import standalone_spans
-from .subject import Subject, search_subject
+from .people import Person, introduce, is_person
+from .sentences import Said, Telling, is_alike, is_in, sentences_of, shared_words
+from .standalone import introduces
+from .timeline import dated, year_span
 from .topics import (
     Book,
     Topic,
@@ -40,52 +40,37 @@ from .topics import (
     is_numbered,
     is_telling,
     key_phrases,
-    key_words,
     plain_title,
     sample_chunks,
     spread_evenly,
     units_of,
 )
 
-MAX_NAMES, _LISTED = 4, 6
-"""Maximum number of names of a part, and of people and of places that are listed."""
 CHAPTERS, TOLD_PARTS = 40, 20
 """Parts of one document that are listed, and parts or documents that are told of one by one."""
-_OF_SUBJECT, _ON_SUBJECT, _COMPARED = 3, 14, 60
-"""Sentences of a section about a subject and of all, and those compared with the question."""
-_NEXT_BEST, _ELSEWHERE = 0.5, 0.35
-"""Least share of the best score that a further sentence has, and the first one of a section."""
-_OPENS = 1.3
-"""Factor for the first sentence of a section."""
-_OFTEN = 3
-"""Chunks of a part that hold a name that is shown beside its title."""
-_SHOWN_TITLES = 6
+_PER_DOCUMENT, _POINTS, _FEW, _COMPARED = 2, 14, 6, 100
+"""Sentences of a document about a subject and of all; fewer are filled up with those in another
+language; those compared with the question."""
+_ASPECT, _WELL = 0.5, 1.4
+"""Part of an aspect beside a subject, and the most that form and place are worth."""
+_NEXT_BEST, _WORTH = 0.2, 0.5
+"""Least share of the best value that a further sentence has, and what every sentence is worth."""
+_NEAREST = 240
+"""Passages nearest to an aspect that are read."""
+_SHOWN_TITLES, _PEOPLE, _FEW_PEOPLE, _EVENTS = 6, 8, 3, 14
 _OTHER_TITLE, _UNTOLD, _FARTHER, _MANY = 0.5, 0.2, 0.85, 9
 """Factors for titles in another script, for those that say nothing, and for each unit farther from
 the centre; so many units are named by the phrases that they share."""
 _MOST, _OPENING_NAMES = 0.3, 5
 """Least share of the documents that hold a name in the opening line, and number of those names."""
-_KINDS = {
-    "PERSON": 1.0,
-    "ORGANISATION": 1.0,
-    "PLACE": 0.8,
-    "PRODUCT": 1.0,
-    "WORK": 0.8,
-    "EVENT": 0.8,
-}
-_YEAR = re.compile(
-    r"(?:\b(?:in|since|until|from|to|by|of|during|between|and|around|about|early|late|after|before"
-    r"|January|February|March|April|May|June|July|August|September|October|November|December|spring"
-    r"|summer|autumn|winter),? |\(|[–—]\s?|born |\b\d{1,2}, )(1[0-9]\d\d|20\d\d)(?![\d,.:/%-]\d|\d)"
-    r"(?! ?(?:bytes|packages|files|people|pages|words|k?m\b|tonnes|pounds))"
-    r"|(?<!\d)(1[0-9]\d\d|20\d\d)(?=\s?年)"
-)
-_FEW_YEARS, _OUTER, _GAP = 3, 0.02, 100
-"""Fewer years are not told; share of the years left out at either end, and years between the
-first one told and the next."""
+_KINDS = {"PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT"}
 _COMMON = 0.3
 """A capitalised word is no name where it stands in small letters more often than this share."""
-_PERSON_ZH = re.compile(r"[^\W\da-zA-Z]{2,4}|[^\W\da-zA-Z]+·[^\W\da-zA-Z]+")
+_SPREADS = 3
+"""A document that names a person counts as so many passages."""
+_NO_PERSON = re.compile(r"^[A-Z]{2}|\d|[A-Z]{3}")
+_UNNAMED = 0.25
+"""Factor for words that stand in no name."""
 
 
 @dataclass
@@ -111,62 +96,78 @@ class _Cited:
             )
         return f"[{self.found[key].number}]"
 
-    def quote(self, said: Said) -> str:
-        """Return a sentence with its mark."""
-        return f"{strip_markdown(said.chunk.text[said.start : said.end])} {self.mark(said)}"
-
-
-@dataclass(frozen=True)
-class _Entities:
-    """Entities named in chunks, as the visible documents give them."""
-
-    of_chunk: Mapping[str, tuple[Entity, ...]]
-
-    @classmethod
-    def of(cls, scene: GlobalContext, chunks: Iterable[Chunk]) -> _Entities:
-        """Read the entities of these chunks."""
-        seen, labels = scene.seen(), scene.places.labels
-        return cls(
-            {
-                chunk.id: tuple(
-                    seen.entities[number]
-                    for label in labels.get(chunk.id, ())
-                    for number in seen.seen_as.get(label, ())
-                )
-                for chunk in chunks
-            }
-        )
-
-    def ids(self, chunk_id: str) -> list[str]:
-        """Return the ids of the entities in a chunk."""
-        return [entity.id for entity in self.of_chunk.get(chunk_id, ())]
-
-    def within(self, chunks: Iterable[Chunk]) -> Counter[Entity]:
-        """Count the chunks that name each entity."""
-        return Counter(one for chunk in chunks for one in self.of_chunk.get(chunk.id, ()))
+    def line(self, said: Said, chinese: bool) -> str:
+        """Return a sentence with its mark, and who says it, as an item of a list."""
+        speaker = said.speaker + ("：" if chinese else ": ") if said.speaker else ""
+        return f"- {speaker}{said.text} {self.mark(said)}"
 
 
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
-    """Return the table of contents of the visible documents, or of what they say of a subject."""
-    if not scene.generic:
-        subject, units = search_subject(scene)
-        return _SubjectPage(scene, watch, units, subject).draft()
+    """Return the overview that a question asks for, of the documents that may be seen."""
+    asked = Asked.read(scene.question, scene.weight)
     by_document: defaultdict[str, list[str]] = defaultdict(list)
     for key, document in scene.places.document_of.items():
         if scene.admitted is None or document in scene.admitted:
             by_document[document].append(key)
-    chunks = scene.chunks(sample_chunks(by_document))
-    units = units_of(list(chunks.values()))
-    return _Page(scene, watch, units, documents=len(by_document)).draft()
+    found = Found({}, {}, {})
+    chunks: Iterable[Chunk] = ()
+    if asked.subject:
+        part = _named_part(scene, asked, by_document) if asked.is_summary else ()
+        found = find_subject(asked, scene)
+        chunks = part or found.chunks.values()
+        told = not part
+    else:
+        keys = sample_chunks(by_document)
+        if asked.aspect and asked.aspect.told:
+            near = scene.near_to(asked.query, keys)
+            keys = sorted(near, key=lambda key: (-near[key], key))[:_NEAREST] or keys[:_NEAREST]
+        chunks = scene.chunks(keys).values()
+        told = False
+    ordered = sorted(chunks, key=lambda one: (one.document_id, one.position, one.start))
+    page = _Page(scene, watch, asked, ordered, found, len(by_document))
+    match asked.aspect and asked.aspect.name:
+        case "people":
+            return page.people()
+        case "time":
+            return page.events()
+        case None if not told:
+            return page.whole()
+        case _:
+            return page.points()
+
+
+def _named_part(
+    scene: GlobalContext, asked: Asked, by_document: Mapping[str, Sequence[str]]
+) -> Sequence[Chunk]:
+    """Return the one document or chapter whose title a question names; none where it is none."""
+    heads = scene.chunks(keys[0] for keys in by_document.values())
+    units = units_of(list(heads.values())) if len(by_document) > 1 else []
+    books, others = books_of(units)
+    parts = [*others, *(one for book in books for one in (*book.front, *book.chapters))]
+    wanted = Found({}, {}, {word: scene.weight(word) for word in asked.subject})
+    named = []
+    for part in parts:
+        title = tokens_of(part.chunks[0].title, part.document_id.rpartition("/")[2])
+        if wanted.words and wanted.weight(title) > 1 - 1e-6:
+            named.append(
+                (len(tokens_of(part.chunks[0].title)), -len(part.chunks), part.document_id, part)
+            )
+    if not named:
+        return ()
+    part = min(named, key=lambda one: one[:3])[3]
+    documents = {chunk.document_id for chunk in part.chunks}
+    keys = sample_chunks({name: by_document[name] for name in documents})
+    return list(scene.chunks(keys).values())
 
 
 @dataclass
 class _Writer:
-    """Parts that both kinds of pages are made with."""
+    """Parts that all kinds of pages are made with."""
 
     scene: GlobalContext
     watch: Tracer
-    units: Sequence[Unit]
+    asked: Asked
+    chunks: list[Chunk]
     cited: _Cited = field(default_factory=_Cited, kw_only=True)
 
     @cached_property
@@ -182,12 +183,17 @@ class _Writer:
         """Return names in a row."""
         return self.say(", ", "、").join(names)
 
-    def page(self, lead: str, blocks: Sequence[str], rest: str = "") -> Draft:
+    def block(self, head: str, said: Iterable[Said]) -> str:
+        """Return sentences below a heading."""
+        lines = [self.cited.line(one, self.chinese) for one in said]
+        return "\n".join((head + (self.say(":", "：") if lines else ""), *lines))
+
+    def made(self, lead: str, blocks: Sequence[str], rest: str = "") -> Draft:
         """Return the page, or abstain where nothing can be cited."""
         citations = tuple(self.cited.found.values())
-        self.watch.record("topics", f"{len(blocks)} topic(s) of {len(self.units)} part(s)",
+        self.watch.record("topics", f"{len(blocks)} topic(s) of {len(self.chunks)} passage(s)",
                           "; ".join(one.partition("\n")[0] for one in blocks),
-                          topics=len(blocks), parts=len(self.units))  # fmt: skip
+                          topics=len(blocks), passages=len(self.chunks))  # fmt: skip
         if not citations:
             language = language_of(self.scene.question)
             return abstain(language, detail="no sentence tells of a topic")
@@ -204,245 +210,267 @@ class _Writer:
 
 
 @dataclass
-class _SubjectPage(_Writer):
-    """Page on the subject of a question, by document and section."""
-
-    subject: Subject
-
-    def draft(self) -> Draft:
-        """Return the sections that tell of it, each with its best sentences."""
-        chosen: dict[int, list[Said]] = {}
-        told: list[frozenset[str]] = []
-        ranked = self._ranked()
-        for place, said in ranked:
-            least = (_NEXT_BEST if place in chosen else _ELSEWHERE) * ranked[0][1].score
-            if said.score < least or len(told) == _ON_SUBJECT:
-                continue
-            words = frozenset(tokens(said.text)) - self.subject.words.keys()
-            is_room = place in chosen or len(chosen) < self.scene.plan.topics
-            is_room = is_room and len(chosen.get(place, ())) < _OF_SUBJECT
-            if is_room and not any(is_alike(words, other) for other in told):
-                chosen.setdefault(place, []).append(said)
-                told.append(words)
-        blocks = []
-        for place, some in sorted(chosen.items()):
-            some.sort(key=lambda one: one.chunk.start + one.start)
-            lines = [f"- {self.cited.quote(said)}" for said in some]
-            blocks.append("\n".join((_heading(self.units[place]) + self.say(":", "："), *lines)))
-        documents = len({one.document_id for one in self.cited.found.values()})
-        these = "One document says" if documents == 1 else f"{documents} documents say"
-        lead = self.say(f"{these} something about it:", f"{documents} 份文档谈到了这个问题：")
-        return self.page(lead, blocks)
-
-    def _ranked(self) -> list[tuple[int, Said]]:
-        """Return sentences with the place of their unit, by the subject's words and by meaning."""
-        found: list[tuple[int, Said]] = []
-        for place, unit in enumerate(self.units):
-            for chunk in unit.chunks:
-                for number, (start, end) in enumerate(standalone_spans(chunk.text)):
-                    text = chunk.text[start:end]
-                    value = self.subject.told_by(frozenset(tokens(text)), chunk)
-                    value *= _FARTHER ** min(place, _MANY) * (1.0 if number else _OPENS)
-                    value *= _OTHER_TITLE if is_chinese(text) != self.chinese else 1.0
-                    found.append((place, Said(chunk, start, end, round(value, 6))))
-        found.sort(key=lambda one: (-one[1].score, one[0], one[1].chunk.start + one[1].start))
-        worded = [one for one in found if one[1].score > 0]
-        return self._by_meaning((worded if len(worded) > _OF_SUBJECT else found)[:_COMPARED])
-
-    def _by_meaning(self, found: Sequence[tuple[int, Said]]) -> list[tuple[int, Said]]:
-        """Return sentences ranked by their likeness to the question, too."""
-        texts = [said.text for _, said in found]
-        vectors = self.scene.retriever.text_vectors([self.scene.question, *texts])
-        if vectors is None or len(found) < 2:
-            return [one for one in found if one[1].score > 0]
-        near = vectors[1:] @ vectors[0]
-        near = (near - near.min()) / max(float(np.ptp(near)), 1e-6)
-        top = found[0][1].score or 1.0
-        scored = []
-        for (place, said), like in zip(found, near, strict=True):
-            fits = 1.0 if is_chinese(said.text) == self.chinese else _OTHER_TITLE
-            scored.append(
-                (place, replace(said, score=round(fits * (said.score / top + float(like)), 5)))
-            )
-        return sorted(scored, key=lambda one: -one[1].score)
-
-
-@dataclass
 class _Page(_Writer):
-    """The table of contents of the documents."""
+    """Pages on some documents, or on what they tell of a subject or an aspect."""
 
+    found: Found
     documents: int
 
-    def draft(self) -> Draft:
+    # --- a subject or an aspect -------------------------------------------------------------
+
+    def points(self) -> Draft:
+        """Return what is told of it, by document and section, each with its best sentences."""
+        ranked = self._ranked()
+        own = [one for one in ranked if is_in(one.text, self.chinese)]
+        documents = len({one.document_id for one in self.chunks})
+        room = _PER_DOCUMENT if documents > 2 else _POINTS
+        chosen = self.telling.choose(own, _POINTS, least=_NEXT_BEST, per_document=room)
+        if len(chosen) < (1 if self.asked.subject else _FEW):
+            foreign = [one for one in ranked if one not in own]
+            chosen += self.telling.choose(foreign, _FEW - len(chosen), per_document=room)
+        held: defaultdict[tuple[str, tuple[str, ...]], list[Said]] = defaultdict(list)
+        for said in chosen:
+            held[said.chunk.document_id, said.chunk.headings].append(said)
+        blocks = []
+        for some in held.values():
+            is_own = is_in(some[0].text, self.chinese)
+            language = "" if is_own else self.say(" (in Chinese)", "（英文）")
+            some.sort(key=lambda one: one.place)
+            blocks.append(self.block(_heading(some[0].chunk) + language, some))
+        count = len({said.chunk.document_id for said in chosen})
+        told = "One document tells" if count == 1 else f"{count} documents tell"
+        return self.made(self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题："), blocks)
+
+    def _ranked(self) -> list[Said]:
+        """Return sentences worth what they tell of what is asked, by words and by meaning."""
+        scored = [
+            replace(said, worth=round(self._by_words(said), 6))
+            for said in sentences_of(self.chunks, chinese=self.chinese)
+        ]
+        scored = [one for one in scored if one.worth > 0]
+        scored.sort(
+            key=lambda one: (-one.worth * self.telling.value(replace(one, worth=1.0)), one.place)
+        )
+        scored = scored[:_COMPARED]
+        vectors = self.scene.retriever.text_vectors([self.asked.query, *(s.text for s in scored)])
+        if vectors is None or len(scored) < 2:
+            return scored
+        near = vectors[1:] @ vectors[0]
+        near = (near - near.min()) / max(float(np.ptp(near)), 1e-6)
+        return [
+            replace(said, worth=round(said.worth * (_WORTH + float(like)), 6))
+            for said, like in zip(scored, near, strict=True)
+        ]
+
+    def _by_words(self, said: Said) -> float:
+        """Return how far a sentence tells of what is asked, by its words and its passage's rank."""
+        told = self.asked.aspect.words if self.asked.aspect else frozenset()
+        value = min(2.0, len(said.words & told))
+        if self.asked.subject:
+            value = _ASPECT * value + self.found.scores[said.chunk.id] / max(
+                self.found.scores.values()
+            )
+            value += 2 * self.found.weight(said.words) if self.found.words else 0.0
+        return value * min(said.worth, _WELL)
+
+    # --- the whole --------------------------------------------------------------------------
+
+    def whole(self) -> Draft:
         """Return the page of a document, of books, of few documents or of many."""
-        if self.documents == 1:
+        if len({one.document_id for one in self.chunks}) == 1:
             return self._of_document()
+        documents = len(self.units) if self.asked.subject else self.documents
         books, others = books_of(self.units)
         if sum(book.documents for book in books) * 2 > len(self.units):
             blocks = [self._book(book) for book in books]
             blocks += self._topics(others, most=max(1, self.scene.plan.topics - len(books)))
-            books_told = f"in {len(books)} books" if len(books) > 1 else "in one book"
-            parts = self.say(books_told, f"分为 {len(books)} 本书")
-        elif len(self.units) <= TOLD_PARTS:
-            blocks = self._topics(self.units, most=TOLD_PARTS)
-            parts = self.say("one by one", "逐一列出")
+            told = f"in {len(books)} books" if len(books) > 1 else "in one book"
+            parts = self.say(told, f"分为 {len(books)} 本书")
         else:
-            blocks = self._topics(self.units, most=self.scene.plan.topics)
+            few = len(self.units) <= TOLD_PARTS
+            blocks = self._topics(self.units, most=TOLD_PARTS if few else self.scene.plan.topics)
             parts = self.say(f"on {len(blocks)} topics", f"分为 {len(blocks)} 个主题")
-        return self.page(self._opening(parts), blocks, self._facts())
-
-    # --- what is known of the whole ---------------------------------------------------------
-
-    @cached_property
-    def known(self) -> _Entities:
-        """The entities of all chunks that were read."""
-        return _Entities.of(self.scene, self._chunks)
+            parts = self.say("one by one", "逐一列出") if few else parts
+        return self.made(self._opening(documents, parts), blocks, self._who())
 
     @cached_property
-    def _chunks(self) -> list[Chunk]:
-        return [chunk for unit in self.units for chunk in unit.chunks]
+    def units(self) -> list[Unit]:
+        """The documents, or the sections of a single one."""
+        return units_of(self.chunks)
+
+    @cached_property
+    def telling(self) -> Telling:
+        """Coverage so far; words in names of the graph count most."""
+        weights = shared_words([unit.chunks for unit in self.units])
+        named = tokens_of(*(one.name for one, count in self.spread.items() if count > 1))
+        return Telling(
+            {word: value * (1.0 if word in named else _UNNAMED) for word, value in weights.items()},
+            power=0.5 if self.asked.subject or self.asked.aspect else 1.0,
+        )
+
+    @cached_property
+    def of_chunk(self) -> dict[str, tuple[Entity, ...]]:
+        """The entities named in each chunk, as the visible documents give them."""
+        seen, labels = self.scene.seen(), self.scene.places.labels
+        return {
+            chunk.id: tuple(
+                seen.entities[number]
+                for label in labels.get(chunk.id, ())
+                for number in seen.seen_as.get(label, ())
+            )
+            for chunk in self.chunks
+        }
 
     @cached_property
     def spread(self) -> Counter[Entity]:
         """The number of units that name each entity."""
-        return Counter(one for unit in self.units for one in sorted(
-            self.known.within(unit.chunks), key=lambda entity: entity.id))  # fmt: skip
+        return Counter(
+            one
+            for unit in self.units
+            for one in {one.id: one for c in unit.chunks for one in self.of_chunk[c.id]}.values()
+        )
 
     @cached_property
     def _written(self) -> Counter[str]:
         """The number of times that each word stands as it is written."""
         return Counter(
-            word for chunk in self._chunks for word in re.findall(r"[A-Za-z][\w’'-]+", chunk.text)
+            word for chunk in self.chunks for word in re.findall(r"[A-Za-z][\w’'-]+", chunk.text)
         )
 
-    def _opening(self, parts: str) -> str:
+    def _opening(self, documents: int, parts: str) -> str:
         """Return what the collection is, in a sentence or two."""
-        sample = ""
-        if self.documents > len(self.units):
-            sample = self.say(
-                f", of which {len(self.units)} were read", f"，抽取其中 {len(self.units)} 份"
-            )
         chinese = sum(unit.is_chinese for unit in self.units)
         english = len(self.units) - chinese
-        languages = ""
+        notes = []
         if chinese and english:
-            languages = self.say(f" ({english} in English, {chinese} in Chinese)",
-                                 f"（中文 {chinese} 份，英文 {english} 份）")  # fmt: skip
-        head = self.say(
-            f"{self.documents:,} documents{languages}{sample}, {parts}.",
-            f"{self.documents:,} 份文档{languages}{sample}，{parts}。",
-        )
+            notes.append(self.say(f"{english} in English, {chinese} in Chinese",
+                                  f"中文 {chinese} 份，英文 {english} 份"))  # fmt: skip
+        if documents > len(self.units):
+            notes.append(self.say(f"{len(self.units)} of them read", f"抽取 {len(self.units)} 份"))
+        if years := year_span(chunk.text for chunk in self.chunks):
+            notes.append("–".join(map(str, years)))
+        noted = f" ({'; '.join(notes)})" if notes else ""
+        noted_han = f"（{'；'.join(notes)}）" if notes else ""
+        head = self.say(f"{documents:,} documents{noted}, {parts}.",
+                        f"{documents:,} 份文档{noted_han}，{parts}。")  # fmt: skip
         return head + self._named()
 
     def _named(self) -> str:
         """Return the names that most of the units hold."""
         least = max(2, math.ceil(_MOST * len(self.units)))
-        often = [
-            one for one in self._proper(self.spread, self._chunks) if self.spread[one[1]] >= least
-        ]
-        names = list(dict.fromkeys(name for name, _ in often))[:_OPENING_NAMES]
-        told = (
-            self.say(" Named most often: ", "最常提到：") + self.listed(names) + self.say(".", "。")
-        )
-        return told if names else ""
+        often = [name for name, one in self._proper(self.spread) if self.spread[one] >= least]
+        names = self.listed(list(dict.fromkeys(often))[:_OPENING_NAMES])
+        return self.say(f" Named most often: {names}.", f"最常提到：{names}。") if names else ""
 
-    def _proper(
-        self, counted: Counter[Entity], chunks: Sequence[Chunk]
-    ) -> list[tuple[str, Entity]]:
+    def _proper(self, counted: Mapping[Entity, int]) -> list[tuple[str, Entity]]:
         """Return the entities that read as names, the most frequent first, as they are shown."""
         ranked = sorted(counted, key=lambda one: (-counted[one], -one.mention_count, one.name))
         shown: list[tuple[str, Entity]] = []
         for entity in ranked:
-            if len(shown) == 4 * _LISTED:
+            if len(shown) == 3 * _PEOPLE:
                 break
             if entity.type in _KINDS and self._is_name(entity.name):
-                name = self._shown(entity, chunks)
+                name = self._shown(entity)
                 if name and not any(_overlap(name, one) for one, _ in shown):
                     shown.append((name, entity))
         return shown
 
     def _is_name(self, name: str) -> bool:
         """Check that a name's words are seldom written in small letters."""
-        if re.search(r"[,/，、]|\bet\b", name):
+        if re.search(r"[,/，、]|\bet\b|^何[故不以如能人处事日必用足为敢况]$", name):
             return False
         words = [word for word in re.findall(r"[A-Za-z][\w’'-]+", name) if word[0].isupper()]
         return (bool(words) or has_han(name)) and all(
             self._written[word.lower()] <= _COMMON * (self._written[word] + 1) for word in words
         )
 
-    def _facts(self) -> str:
-        """Return years, people and places, a line each."""
-        lines: list[str] = []
-        told: list[str] = []
-        if years := _years(chunk.text for chunk in self._chunks):
-            lines.append(self.say("Years: ", "时间：") + "–".join(map(str, years)))
-        for kind, head in (("PERSON", self.say("People: ", "人物：")),
-                           ("PLACE", self.say("Places: ", "地点："))):  # fmt: skip
-            some = Counter({one: n for one, n in self.spread.items() if one.type == kind and n > 1})
-            names = [
-                name
-                for name, _ in self._proper(some, self._chunks)
-                if kind == "PLACE" or self.documents == 1 or _is_person(name)
-            ]
-            names = [
-                name
-                for name in names
-                if not re.search(r"[A-Z]{2}|\d", name)
-                and not any(_overlap(name, one) for one in told)
-            ]
-            if len(names) > 1:
-                told += names
-                lines.append(head + self.listed(names[:_LISTED]))
-        return "\n".join(lines)
-
-    def _shown(self, entity: Entity, chunks: Sequence[Chunk]) -> str:
+    def _shown(self, entity: Entity) -> str:
         """Return the entity's name in the question's language that stands in one of the chunks."""
         names = (entity.name, *entity.aliases)
         fitting = [name for name in names if has_han(name) == self.chinese] or [entity.name]
         for name in fitting[:4]:
             folded = name.casefold()
-            if any(folded in " ".join(chunk.text.split()).casefold() for chunk in chunks):
+            if any(folded in " ".join(chunk.text.split()).casefold() for chunk in self.chunks):
                 return " ".join(name.split())
         return ""
+
+    # --- people and time --------------------------------------------------------------------
+
+    def people(self) -> Draft:
+        """Return the people named in most places, with a sentence on each."""
+        some = self._persons(_PEOPLE)
+        lines = [self._person(one) for one in some]
+        lead = self.say("The people named most:", "提到最多的人物：")
+        return self.made(lead, ["\n".join(lines)] if lines else [])
+
+    def _persons(self, most: int) -> list[Person]:
+        """Return those people of whom a sentence can be told."""
+        held = Counter(one.id for some in self.of_chunk.values() for one in some)
+        counted = {
+            one: held[one.id] + _SPREADS * count
+            for one, count in self.spread.items()
+            if one.type == "PERSON"
+        }
+        single = len({one.document_id for one in self.chunks}) == 1
+        told = [frozenset(tokens_of(one.quote)) for one in self.cited.found.values()]
+        found: list[Person] = []
+        for name, entity in self._proper(counted):
+            if len(found) == most:
+                break
+            if (single or is_person(name)) and not _NO_PERSON.search(name):
+                chunks = self._naming(entity)
+                names = {name, entity.name, *entity.aliases}
+                person = introduce(name, names, chunks, chinese=self.chinese)
+                if person and not any(is_alike(person.said.words, one) for one in told):
+                    found.append(person)
+                    told.append(person.said.words)
+        return found
+
+    def _naming(self, entity: Entity) -> list[Chunk]:
+        return [c for c in self.chunks if any(e.id == entity.id for e in self.of_chunk[c.id])]
+
+    def _person(self, person: Person) -> str:
+        mark = self.cited.mark(person.said)
+        return f"- {person.name}{self.say(': ', '：')}{person.said.text} {mark}"
+
+    def _who(self) -> str:
+        """Return the people of the whole, those told of already left out."""
+        lines = [self._person(one) for one in self._persons(_FEW_PEOPLE)]
+        return "\n".join((self.say("People:", "人物："), *lines)) if lines else ""
+
+    def events(self) -> Draft:
+        """Return dated sentences in the order of their dates, else of the text."""
+        found = dated(sentences_of(self.chunks, chinese=self.chinese))
+        own = {one: when for one, when in found.items() if is_in(one.text, self.chinese)}
+        found = own or found
+        if len(found) < 3:
+            return self.whole()
+        chosen = self.telling.choose(list(found), _EVENTS, least=0.0)
+        chosen.sort(key=lambda one: (found[one], one.place))
+        lead = self.say("What is told with its date, in order:", "有日期的记述，按时间顺序：")
+        return self.made(lead, ["\n".join(self.cited.line(one, self.chinese) for one in chosen)])
 
     # --- parts ------------------------------------------------------------------------------
 
     def _of_document(self) -> Draft:
         """Return the parts of one document in their order, with sentences where they are few."""
         units = spread_evenly(self.units, CHAPTERS)
-        order = {unit: place for place, unit in enumerate(units)}
-        topics = group_units(
-            units, entities_of=self.known.ids, most=len(units), chinese=self.chinese
-        )
-        topics.sort(key=lambda topic: order[topic.units[0]])
         title = self._document_title()
-        topics = [
-            topic for topic in topics if topic.units[0].title != title or len(topics) < _MANY // 2
-        ]
-        titles = [topic.units[0].title for topic in topics]
-        names = [
-            self._names(topic, name, least=_OFTEN)
-            for topic, name in zip(topics, titles, strict=True)
-        ]
-        whole: list[Said] = []
-        told: list[list[Said]] = [[] for _ in topics]
-        if len(topics) <= TOLD_PARTS:
-            heads = [" ".join((one, *some)) for one, some in zip(titles, names, strict=True)]
-            whole, told = self._sentences(topics, heads, most=1, chapters=True)
-        silent = sum(not is_telling(one) for one in titles) * 2 > len(titles)
-        lead = [self.cited.quote(said) for said in whole if silent]
-        lines = []
-        for topic, head, some, said in zip(topics, titles, names, told, strict=True):
-            shown = head or self.listed(key_words(topic, MAX_NAMES))
-            shown += "" if said else self._heading_mark(topic.units[0])
-            lines.append("- " + self.say(": ", "：").join(filter(None, (shown, self.listed(some)))))
-            lines += [f"  {self.cited.quote(one)}" for one in said]
+        parts = [unit for unit in units if unit.title != title or len(units) < _MANY // 2]
+        most = max(1, min(3, _POINTS // max(1, len(parts))))
+        blocks: list[str] = []
+        bare: list[str] = []
+        for unit in parts:
+            said = self._told([unit], most) if len(parts) <= TOLD_PARTS else []
+            if said or is_telling(unit.title):
+                (blocks if said else bare).append(self.block(unit.title, said))
+            if not said and unit.title:
+                bare[-1:] = [f"- {unit.title}{self._heading_mark(unit)}"]
         opening = self.say(
-            f"{title}, one document in {len(topics)} parts.",
-            f"《{title.strip('《》')}》，一份文档，分为 {len(topics)} 个部分。",
+            f"{title}, one document in {len(parts)} parts.",
+            f"《{title.strip('《》')}》，一份文档，分为 {len(parts)} 个部分。",
         )
-        blocks = [*(["\n".join(lead)] if lead else []), "\n".join(lines)]
-        return self.page(opening + self._named(), blocks, self._facts())
+        return self.made(opening + self._named(), [*blocks, "\n".join(bare)], self._who())
 
     def _document_title(self) -> str:
         """Return the title of the one document; its file's name where that is a chapter's."""
@@ -458,71 +486,68 @@ class _Page(_Writer):
             at = chunk.text.find(heading)
             if at >= 0:
                 return " " + self.cited.mark(Said(chunk, at, at + len(heading)))
-        spans = sentence_spans(unit.chunks[0].text)
-        return " " + self.cited.mark(Said(unit.chunks[0], *spans[0])) if spans else ""
+        first = unit.chunks[0].text.strip().partition("\n")[0]
+        at = unit.chunks[0].text.find(first)
+        return " " + self.cited.mark(Said(unit.chunks[0], at, at + len(first)))
 
     def _book(self, book: Book) -> str:
-        """Return a book with a sentence on it and its chapters."""
-        front = (*book.front, *book.chapters[:1])
-        topic = group_units(front, entities_of=self.known.ids, most=1, chinese=self.chinese)[0]
-        topic = Topic(front, topic.weights)
-        _, [said] = self._sentences([topic], [book.title], most=2)
-        count = self.say(f" ({book.documents} documents):", f"（{book.documents} 份文档）：")
-        lines = [f"- {self.cited.quote(one)}" for one in said]
+        """Return a book with sentences on it and its chapters."""
+        front = sentences_of(
+            (c for unit in (*book.front, *book.chapters[:1]) for c in unit.chunks),
+            chinese=self.chinese,
+        )
+        said = self._best([one for one in front if book.front or introduces(one.text)], 2)
+        said.sort(key=lambda one: not introduces(one.text))
+        count = self.say(f" ({book.documents} documents)", f"（{book.documents} 份文档）")
         parts = [f"{unit.title}{self._heading_mark(unit)}" for unit in book.chapters]
         chapters = self.say("Chapters: ", "章节：") + self.say("; ", "；").join(parts)
-        return "\n".join((book.title + count, *lines, f"- {chapters}"))
+        return "\n".join((self.block(book.title + count, said), f"- {chapters}"))
 
     def _topics(self, units: Sequence[Unit], *, most: int) -> list[str]:
         """Return topics of alike documents, or the documents where they are no more than `most`."""
         if not units:
             return []
-        topics = group_units(units, entities_of=self.known.ids, most=most, chinese=self.chinese)
+
+        def named(key: str) -> list[str]:
+            return [one.id for one in self.of_chunk[key]]
+
+        topics = group_units(units, entities_of=named, most=most, chinese=self.chinese)
         titles: list[str] = []
         for topic in topics:
             titles.append(self._title(topic, titles))
-        alone = len(topics) > self.scene.plan.topics
-        _, told = self._sentences(topics, titles, most=1 if alone else 2)
-        return [
-            self._block(topic, title, said)
-            for topic, title, said in zip(topics, titles, told, strict=True)
-        ]
+        return [self._topic(topic, title) for topic, title in zip(topics, titles, strict=True)]
 
-    def _sentences(
-        self,
-        topics: Sequence[Topic],
-        titles: Sequence[str],
-        *,
-        most: int,
-        chapters: bool = False,
-    ) -> tuple[list[Said], list[list[Said]]]:
-        return leading_sentences(
-            list(zip(topics, titles, strict=True)),
-            self.scene.retriever.text_vectors,
-            chinese=self.chinese,
-            most=most,
-            chapters=chapters,
-        )
+    @cached_property
+    def _room(self) -> int:
+        """Maximum number of sentences of a document that is told of by itself."""
+        return max(1, min(4, _POINTS // len(self.units)))
 
-    def _block(self, topic: Topic, title: str, said: Sequence[Said]) -> str:
+    def _told(self, units: Sequence[Unit], most: int) -> list[Said]:
+        """Return the sentences that tell most of some units, in their order."""
+        found = sentences_of((c for unit in units for c in unit.chunks), chinese=self.chinese)
+        return self._best(found, most, room=most if len(units) == 1 else 1)
+
+    def _best(self, found: Sequence[Said], most: int, *, room: int = 2) -> list[Said]:
+        """Return the sentences that tell most, in their order, in one language."""
+        own = [one for one in found if is_in(one.text, self.chinese)]
+        some = self.telling.choose(own or found, most, least=_NEXT_BEST, per_document=room)
+        return sorted(some, key=lambda one: one.place)
+
+    def _topic(self, topic: Topic, title: str) -> str:
+        """Return a topic with its sentences and the titles of its other documents."""
         count = len(topic.units)
         told = self.say(f" ({count} documents)", f"（{count} 份文档）") if count > 1 else ""
-        lines = [f"- {self.cited.quote(one)}" for one in said]
+        said = self._told(topic.units, self._room if count == 1 else 1 if count < 3 else 2)
         told += "" if said else self._heading_mark(topic.units[0])
         others = [unit.title for unit in topic.units if unit.title not in ("", title)]
         others = list(dict.fromkeys(others))
+        lines = [self.block(title + told, said)]
         if others and count > 1:
             more = len(others) - _SHOWN_TITLES
             rest = [self.say(f"{more} more", f"另有 {more} 份")] if more > 0 else []
             shown = self.say("; ", "；").join(others[:_SHOWN_TITLES] + rest)
             lines.append("- " + self.say("Also: ", "另见：") + shown)
-        if not said and count == 1:
-            words = self.listed(key_words(topic, _LISTED))
-            lines.append("- " + self.say("Words: ", "词语：") + words)
-        names = self._names(topic, title)
-        if len(names) > 1:
-            lines.append("- " + self.say("Names: ", "名称：") + self.listed(names))
-        return "\n".join((title + told + (self.say(":", "：") if lines else ""), *lines))
+        return "\n".join(lines)
 
     def _title(self, topic: Topic, taken: Sequence[str]) -> str:
         """Return phrases that many units share, else the title that fits the whole topic best."""
@@ -543,53 +568,19 @@ class _Page(_Writer):
 
     def _title_score(self, unit: Unit, place: int, topic: Topic) -> float:
         """Return how well a unit's title names what the whole topic is about."""
-        words = tokens(unit.title)
+        words = tokens_of(unit.title)
         value = sum(topic.weights.get(word, 0.0) for word in words) / (len(words) + 1)
         value *= _FARTHER**place * (1.0 if is_telling(unit.title) else _UNTOLD)
         return round(value * (1.0 if has_han(unit.title) == self.chinese else _OTHER_TITLE), 6)
 
-    def _names(self, topic: Topic, title: str, *, least: int = 1) -> list[str]:
-        """Return the names that mark a topic, in the question's language where there is one."""
-        inside = self.known.within(topic.chunks)
-        least = max(least, 2 if len(topic.chunks) > 12 else 1)
-        worth = Counter(
-            {
-                one: round(
-                    1000
-                    * _KINDS[one.type]
-                    * count
-                    * math.log(1 + len(self.units) / self.spread[one])
-                )
-                for one, count in inside.items()
-                if one.type in _KINDS and count >= least
-            }
-        )
-        names = (name for name, _ in self._proper(worth, topic.chunks))
-        return [name for name in names if not _overlap(name, title)][:MAX_NAMES]
 
-
-def _is_person(name: str) -> bool:
-    return bool(_PERSON_ZH.fullmatch(name)) if has_han(name) else " " in name
-
-
-def _heading(unit: Unit) -> str:
+def _heading(chunk: Chunk) -> str:
     """Return the title of a document, and the heading of the section in it."""
-    document = plain_title(unit.chunks[0].title)
-    if not unit.title or unit.title.casefold() == document.casefold():
+    document = plain_title(chunk.title)
+    section = plain_title(chunk.headings[-1]) if chunk.headings else ""
+    if not section or section.casefold() in document.casefold():
         return document
-    return f"{document} – {unit.title}"
-
-
-def _years(texts: Iterable[str]) -> tuple[int, ...]:
-    """Return the first and last year named, but for the outermost; none where few are."""
-    found = sorted(int(match[1] or match[2]) for text in texts for match in _YEAR.finditer(text))
-    if len(found) < _FEW_YEARS:
-        return ()
-    outer = round(_OUTER * len(found))
-    found = found[outer : len(found) - outer]
-    while len(found) > _FEW_YEARS and found[1] - found[0] > _GAP:
-        found.pop(0)
-    return (found[0], found[-1]) if found[0] < found[-1] else (found[0],)
+    return f"{document} – {section}"
 
 
 def _overlap(one: str, other: str) -> bool:

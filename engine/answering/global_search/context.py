@@ -464,7 +464,11 @@ class GlobalContext:
 
     def near(self, chunk_ids: Iterable[str]) -> dict[str, float]:
         """Cosines of chunks with the question; empty where no encoder can read it."""
-        return self.retriever.cosines(self.question, sorted(set(chunk_ids)))
+        return self.near_to(self.question, chunk_ids)
+
+    def near_to(self, text: str, chunk_ids: Iterable[str]) -> dict[str, float]:
+        """Cosines of chunks with a text; empty where no encoder can read it."""
+        return self.retriever.cosines(text, sorted(set(chunk_ids)))
 
     def written(self, reports: Sequence[Report]) -> list[Report]:
         """Return model-written reports where available and fully visible."""

@@ -16,32 +16,43 @@ MIN_WORDS, MAX_WORDS = 8, 40
 
 _WORD = lazy_regex(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\d.,:]*")
 _SPEAKER = lazy_regex(r"[*_]{0,3}(?:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,4}):[*_]{0,3} +")
+_TURN = lazy_regex(r"(?:^|\n)[*_]{0,2}([A-Z][^:\n]{2,40}):[*_]{0,2} ")
 _VERB = lazy_regex(
-    r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may|might"
-    r"|must|ate|bled|blew|bore|bound|bred|broke|burnt|caught|cost|cut|drank|drove|dug|fed|fled|flew|fought"
-    r"|hid|hit|hung|hurt|let|lit|meant|rang|rode|sank|shook|shot|shut|slept|sought|spoke|split|spread|stole"
-    r"|struck|swept|swore|threw|woke|wound|began|became|bought|brought|built|came|chose|drew|fell|felt|found|gave|got|grew|heard|held"
+    r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may"
+    r"|might"
+    r"|must|ate|bled|blew|bore|bound|bred|broke|burnt|caught|cost|cut|drank|drove|dug|fed|fled"
+    r"|flew|fought"
+    r"|hid|hit|hung|hurt|let|lit|meant|rang|rode|sank|shook|shot|shut|slept|sought|spoke|split"
+    r"|spread|stole"
+    r"|struck|swept|swore|threw|woke|wound|began|became|bought|brought|built|came|chose|drew|fell"
+    r"|felt|found|gave|got|grew|heard|held"
     r"|kept|knew|laid|led|left|lost|made|met|paid|put|ran|read|rose|said|sang|sat|saw|sent|set|sold"
     r"|spent|stood|swam|taught|told|took|thought|went|won|wore|wrote|allows?|asks?|begins?|calls?"
-    r"|comes?|consists?|contains?|covers?|deals?|depends?|describes?|exists?|explains?|follows?|gives?"
-    r"|goes|grows?|helps?|holds?|includes?|keeps?|knows?|lays|leads?|leaves?|lies|lives?|makes?|means?"
+    r"|comes?|consists?|contains?|covers?|deals?|depends?|describes?|exists?|explains?|follows?"
+    r"|gives?"
+    r"|goes|grows?|helps?|holds?|includes?|keeps?|knows?|lays|leads?|leaves?|lies|lives?|makes?"
+    r"|means?"
     r"|needs?|offers?|pays?|plays?|produces?|provides?|publishes|reads|requires?|runs?|says?|sees"
-    r"|sends?|serves?|shows?|stands?|starts?|stays?|supports?|takes?|tells?|tries|uses?|wants?|works?"
+    r"|sends?|serves?|shows?|stands?|starts?|stays?|supports?|takes?|tells?|tries|uses?|wants?"
+    r"|works?"
     r"|writes?|[a-z]{2,}ed)\b"
 )
 _FILLER = lazy_regex(r"\b(?:u[hm]+|mm+|m?hmm|yeah|gonna|dunno|wanna)\b", re.IGNORECASE)
 _CAPITALS = lazy_regex(r"^(?:\W*[A-Z]{3,}\b.{0,4}){2}|\b[A-Z]{3,} [A-Z]{2,} [A-Z]{3,}\b")
 _ENDS = lazy_regex(r"[.。][”’\"')）」』]?$")
 _TORN = lazy_regex(
-    r"https?:|www\.|\S@\S|\||\{\w+\}|```|[<>=$\\]|\.{3}|…|[:：;]$|^\W*[-*+•>#]|^\(?\d{1,3}[.)、]\s|\[\w"
+    r"— ?[A-Z][^:.]{2,40}: |https?:|www\.|\S@\S|\||\{\w+\}|```|[<>=$\\]|\.{3}|…|[:：;]$"
+    r"|^\W*[-*+•>#]|^\(?\d{1,3}[.)、]\s|\[\w"
     r"|\b(?:doi|ISBN|ISSN|pp\.|vol\.|et al|as follows|following|above|below|see|click|chapter"
-    r"|section|appendix|table|figure)\b|\s[,.]\s|如下|上述|以下|下面|上面|参见|参阅|请见|详见|第[\d一二三四五六七八九十]+[章节]",
+    r"|section|appendix|table|figure)\b|\s[,.]\s|如下|上述|以下|下面|上面|参见|参阅|请见|详见"
+    r"|第[\d一二三四五六七八九十]+[章节]",
     re.IGNORECASE,
 )
 _BACK = (
-    r"(?:he|she|it|they|we|i|you|his|her|its|their|our|my|your|this|that|these|those|such|him|them|there"
+    r"(?:he|she|it|they|you|his|her|its|their|your|this|that|these|those|such|him|them|there"
     r"|another|others|both|either|neither|same|here|the (?:other|former|latter|second|third|same))"
 )
+_OWN = lazy_regex(r"(?:i|we|our|my)\b", re.IGNORECASE)
 _LEANS = lazy_regex(
     rf"(?:{_BACK}|and|but|or|so|then|however|therefore|thus|also|moreover|furthermore|instead|hence"
     r"|otherwise|nevertheless|besides|still|yet|nor|because|which|who|where|what|why|how|meanwhile"
@@ -49,10 +60,16 @@ _LEANS = lazy_regex(
     r"|similarly|finally|yes|no|well|oh|um|uh|okay|ok|note|if so)\b",
     re.IGNORECASE,
 )
+_FOLLOWS = lazy_regex(
+    r"(?:he|she|it|they|his|her|its|their|this|these|that|both|the)\b|[他她它这其此该]",
+    re.IGNORECASE,
+)
+"""Begins a sentence that is clear with the one before it."""
 _EARLY = lazy_regex(rf"\b{_BACK}\b", re.IGNORECASE)
 _NAMED = lazy_regex(r"(?<=[\w,] )[A-Z][\w-]+")
 _HAN_LEANS = lazy_regex(
-    r"[^\w]*(?:本[节章文]|[他她它这那其此该但并而也又还就却且]|因此|所以|于是|然而|不过|另外|此外|同时|如果|如今|后来|当时|当然|我|你|您"
+    r"[^\w]*(?:本[节章文]|[他她它这那其此该但并而也又还就却且]|因此|所以|于是|然而|不过|另外|此外"
+    r"|同时|如果|如今|后来|当时|当然|我|你|您"
     r"|由于此|例如|比如|首先|其次|最后|总之|两者|双方|前者|后者|答|问)"
 )
 _FIRST_PERSON = lazy_regex(r"\b(?:I|we|you|my|our|your|me|us)\b|['’](?:ll|ve|re|m)\b|[我你您]")
@@ -82,40 +99,61 @@ def introduces(sentence: str) -> bool:
 def standalone_spans(text: str, *, introductions: bool = False) -> Iterator[tuple[int, int]]:
     """Yield the spans of sentences of a chunk that can be read alone, without a speaker's name.
 
-    With `introductions`, also of those about the document itself, to be read under its title.
+    One that only means what the sentence before it names is yielded together with that. With
+    `introductions`, also those about the document itself, to be read under its title.
     """
+    before: tuple[int, int] | None = None
     for start, end in sentence_spans(text):
         speaker = _SPEAKER.match(text, start, end)
         begin = speaker.end() if speaker else start
-        if stands_alone(text[begin:end], introductions=introductions):
+        if speaker_at(text, begin) or not _OWN.match(text, begin):
+            is_clear = stands_alone(text[begin:end], introductions=introductions)
+        else:
+            is_clear = introductions and introduces(text[begin:end])
+        if is_clear:
             yield begin, end
+            before = begin, end
+            continue
+        if before and not speaker and text[before[1] : begin].strip() == "":
+            follows = _FOLLOWS.match(text, begin) and is_complete(text[begin:end])
+            if follows and word_count(text[before[0] : end]) <= MAX_WORDS + MIN_WORDS:
+                yield before[0], end
+        before = None
+
+
+def speaker_at(text: str, start: int) -> str:
+    """Return who speaks at a place of a transcript; empty where nobody is named."""
+    turns = _TURN.findall(text[:start])
+    return turns[-1].strip("*_ ") if turns else ""
 
 
 def stands_alone(sentence: str, *, introductions: bool = False) -> bool:
     """Check that a sentence is complete and leans on nothing said before it."""
     text = strip_markdown(sentence)
-    introduced = introductions and introduces(text)
-    if not MIN_WORDS <= word_count(text) <= MAX_WORDS or not _ENDS.search(text):
+    if not word_count(text) >= MIN_WORDS or not is_complete(sentence):
         return False
-    if (
-        _TORN.search(text)
-        or _FILLER.search(text)
-        or is_unpaired(text)
-        or "\n\n" in sentence
-        or "*" in text
-    ):
-        return False
-    if introduced:
+    if introductions and introduces(text):
         return True
     if is_chinese(text):
         return not _HAN_LEANS.match(text)
-    if not _VERB.search(text) or _CAPITALS.search(text):
-        return False
-    if not (text[0].isupper() or text[0].isdigit()) or _LEANS.match(text):
+    if _LEANS.match(text):
         return False
     early = " ".join(text.split()[:_EARLY_WORDS])
     back = _EARLY.search(early)
     return back is None or _NAMED.search(early[: back.start()]) is not None
+
+
+def is_complete(sentence: str) -> bool:
+    """Check for a whole sentence of written language, not too long."""
+    text = strip_markdown(sentence)
+    if word_count(text) > MAX_WORDS or not _ENDS.search(text) or "\n\n" in sentence:
+        return False
+    if _TORN.search(text) or _FILLER.search(text) or is_unpaired(text) or "*" in text:
+        return False
+    if is_chinese(text):
+        return True
+    is_begun = text[0].isupper() or text[0].isdigit()
+    return is_begun and not _CAPITALS.search(text) and _VERB.search(text) is not None
 
 
 def is_listing(text: str) -> bool:

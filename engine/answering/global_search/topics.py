@@ -169,7 +169,8 @@ def _book(folder: str, units: Sequence[Unit]) -> Book | None:
             front.append(unit)
             continue
         number = match["number"]
-        key = (not number.isdigit(), int(number) if number.isdigit() else 0, number)
+        value = int(number) if number.isdigit() else _han_number(number)
+        key = (value == 0, value, number)
         held[key].append((bool(match["deeper"]), unit))
     numbered = sum(map(len, held.values()))
     if len(held) < MIN_CHAPTERS or numbered < _IN_BOOK * len(units):
@@ -185,6 +186,19 @@ def _book(folder: str, units: Sequence[Unit]) -> Book | None:
     named = bool(front) and _FRONT.search(front[0].document_id) and front[0].title
     title = front[0].title if named else folder.rpartition("/")[2]
     return Book(title, tuple(front), tuple(chapters), len(units))
+
+
+def _han_number(text: str) -> int:
+    """Return the value of a Chinese numeral below a thousand; 0 for any other text."""
+    total = digit = 0
+    for one in text:
+        if one in "十百":
+            total, digit = total + (digit or 1) * (10 if one == "十" else 100), 0
+        else:
+            digit = "〇一二三四五六七八九".find(one)
+            if digit < 0:
+                return 0
+    return total + digit
 
 
 def weights_of(
@@ -322,22 +336,6 @@ def plain_title(title: str) -> str:
     """Return a title or heading without its number; with it where the number belongs to it."""
     bare = bare_heading(title)
     return " ".join(title.split()) if is_unpaired(bare) or bare[:1].islower() else bare
-
-
-def key_words(topic: Topic, most: int) -> list[str]:
-    """Return the words in small letters that weigh most in a topic, as they are written."""
-    stems: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for chunk in topic.chunks:
-        for word in re.findall(r"(?<!\{)\b[^\W\d_]{3,}", chunk.text):
-            if len(stem := tokens(word)) == 1:
-                stems[stem[0]][word] += 1
-    worth = {
-        stem: topic.weights.get(stem, 0.0) ** 2 * math.log1p(written.total())
-        for stem, written in stems.items()
-        if max(sorted(written), key=written.__getitem__).islower()
-    }
-    best = sorted(worth, key=lambda stem: (-round(worth[stem], 6), stem))[:most]
-    return [max(sorted(stems[stem]), key=stems[stem].__getitem__) for stem in best]
 
 
 _GENERIC = re.compile(

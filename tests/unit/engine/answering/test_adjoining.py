@@ -1,23 +1,16 @@
-"""Chinese sentences with what adjoins them, and long prose from its nearest sentence on."""
+"""Chinese sentences with what adjoins them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from engine.answering.extractive.adjoining import (
     ADJOINING_WORDS,
-    LONG_PROSE,
-    from_nearest,
     is_title,
     join_adjoining,
     with_adjoining,
 )
 from engine.answering.extractive.blocks import count_words
-from engine.answering.extractive.excerpt import Excerpt
 from engine.answering.extractive.sentence_scoring import ScoredSentence
 from engine.retrieval.passages import split_passages
 from engine.types import Passage
@@ -82,36 +75,3 @@ def test_a_line_without_a_mark_is_a_title(text: str) -> None:
 @pytest.mark.parametrize("text", ["玄德大喜。", "- 每天运行", "The lighthouse", "编号 12"])
 def test_sentences_items_and_figures_are_no_titles(text: str) -> None:
     assert not is_title(text)
-
-
-def _read(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-    return np.array([float("之母" in text) for text in texts])
-
-
-def test_long_prose_begins_with_the_sentence_nearest_to_the_question() -> None:
-    before, behind = "众人饮酒作乐，不在话下。" * 20, "诸将饯行，相对而泣。" * 30
-    text = f"{before}徐庶之母被囚，乃告归。{behind}"
-    source = _passage(text)
-    excerpt = Excerpt(
-        source=source, start=0, end=len(text), heading="", text=text, score=1.0, logit=1.0
-    )
-
-    found = from_nearest("徐庶为什么离开？", excerpt, _read)
-
-    assert found.text.startswith("徐庶之母被囚")
-    assert LONG_PROSE <= len(found.text) < LONG_PROSE + 20
-    assert text[found.start : found.end] == found.text
-
-
-def test_lists_and_short_prose_are_shown_whole() -> None:
-    for text in ("徐母被囚。庶乃告归。", "- 一\n- 二\n" + "饮酒。" * 200):
-        excerpt = Excerpt(
-            source=_passage(text),
-            start=0,
-            end=len(text),
-            heading="",
-            text=text,
-            score=1.0,
-            logit=1.0,
-        )
-        assert from_nearest("为什么？", excerpt, _read) == excerpt

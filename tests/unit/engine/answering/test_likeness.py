@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from engine.answering.extractive.answer import extractive_answer
 from engine.answering.extractive.likeness import LOGITS, UNLIKE, LikenessReader, likeness_reader
 from engine.embeddings.question_encoder import QuestionEncoder
+from engine.types import Passage
 
 _ASKED = "什么是缆？"
 
@@ -17,8 +19,15 @@ _ASKED = "什么是缆？"
 class _Near(QuestionEncoder):
     """Vectors by whether a text holds the question's word."""
 
-    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _embed(self, kind: str, texts: Sequence[str]) -> NDArray[np.float32]:
         return np.array([[1.0, 0.0] if "缆" in text else [0.0, 1.0] for text in texts], np.float32)
+
+
+def _passage(text: str) -> Passage:
+    return Passage(
+        text=text, score=1.0, relevance=0.5, document_id=text[:4], chunk_id=text[:4],
+        title="", start=0, end=len(text),
+    )  # fmt: skip
 
 
 def test_a_text_weighs_by_its_cosine() -> None:
@@ -52,3 +61,49 @@ def test_of_a_long_text_the_nearest_sentences_are_read() -> None:
 def test_nothing_reads_without_the_encoder() -> None:
     assert likeness_reader(None) is None
     assert likeness_reader(_Near()) is not None
+
+
+PACKAGES = "要卸载一个程序，请运行 apt remove，再写程序名。\n设置文件会留下；要删除请用 apt purge。"
+FERRY = "邮船每周一从港口开往岛上，船票要提前一天买。"
+
+
+@pytest.mark.parametrize(
+    ("question", "texts", "said"),
+    [
+        pytest.param(
+            "How do I uninstall a program?", (FERRY, PACKAGES), "要卸载一个程序", id="English"
+        ),
+        pytest.param(
+            "邮船星期几开往岛上？",
+            ("Bread is baked at noon.", "The mail boat sails to the island on Mondays."),
+            "The mail boat sails to the island on Mondays.",
+            id="Chinese",
+        ),
+    ],
+)
+def test_a_question_across_languages_is_answered_by_the_nearest_block_whole(
+    question: str, texts: Sequence[str], said: str
+) -> None:
+    read = likeness_reader(QuestionEncoder())
+
+    draft = extractive_answer(
+        question, [_passage(text) for text in texts], weight=len, one_excerpt=True, likeness=read
+    )
+
+    assert not draft.abstained
+    (citation,) = draft.citations
+    assert citation.quote.startswith(said)
+
+
+def test_a_question_that_no_text_of_the_other_language_answers_is_declined() -> None:
+    read = likeness_reader(QuestionEncoder())
+
+    draft = extractive_answer(
+        "Who won the chess championship?",
+        [_passage(text) for text in (FERRY, PACKAGES)],
+        weight=len,
+        one_excerpt=True,
+        likeness=read,
+    )
+
+    assert draft.abstained

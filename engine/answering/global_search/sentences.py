@@ -1,0 +1,169 @@
+"""Sentences that tell most of a part or of what is asked, to be read alone and cited.
+
+They are chosen one by one: each is the one that tells most of what no earlier one told, for its
+length (greedy coverage of weighted words, Lin and Bilmes 2011); a word counts by the parts that
+share it (Gillick and Favre 2009), by the question, or both.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from graph.text.cjk import is_chinese
+
+from ...plain_text import strip_markdown
+from ...storage.graph_api import Chunk
+from ...storage.tokenization import tokens
+from .standalone import introduces, is_personal, speaker_at, standalone_spans, word_count
+
+_ALIKE = 0.4
+"""Share of the shorter sentence's words from which two say the same."""
+_OTHER_LANGUAGE, _PERSONAL, _RIGHTS_WORTH = 0.1, 0.2, 0.2
+_INTRODUCES, _DEFINES, _OPENS, _TITLED = 4.0, 1.8, 1.3, 1.0
+"""Factors: "This book …", a definition of what the title names, the first chunk of a document, and
+what all words of the title add."""
+_SHORTEST, _LENGTH = 14, 0.6
+"""Words up to which a sentence is not too long, and the power of its length beyond."""
+_TOLD, _FIGURE, _SINGLE = 0.15, 0.3, 0.2
+"""Share that a word counts again once told, and factors for figures and for words of one part."""
+_LEAST = 0.35
+"""Least share of the best sentence's value that a further one has."""
+_RIGHTS = re.compile(r"^\d|licen[cs]e|copyright|trademark|许可|版权", re.IGNORECASE)
+"""Rights, and lines of a log or table that begin with a figure."""
+_DEFINITION = re.compile(
+    r"(?P<subject>(?:The |An? )?[A-Z][^,;:]{2,80}?)(?: \([^)]*\))?,? (?:is|are|was|were)"
+    r" (?:an?|the|one|part|[a-z]+ed)\b"
+    r"|(?P<han>[^，。；：]{2,40})(?:（[^）]*）)?(?:是|为)"
+)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A sentence of a chunk, what it is worth by itself, and who says it where that matters."""
+
+    chunk: Chunk
+    start: int
+    end: int
+    worth: float = 1.0
+    speaker: str = ""
+
+    @cached_property
+    def text(self) -> str:
+        """Its words on one line."""
+        return " ".join(strip_markdown(self.chunk.text[self.start : self.end]).split())
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """Its words as the keyword index has them."""
+        return frozenset(tokens(self.text))
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """Its document and its beginning there."""
+        return self.chunk.document_id, self.chunk.start + self.start
+
+
+def sentences_of(chunks: Iterable[Chunk], *, chinese: bool) -> list[Said]:
+    """Return the sentences that can be read alone, each once, with what form and place are worth.
+
+    A first-person sentence of a transcript has its speaker before it.
+    """
+    found: dict[str, Said] = {}
+    for chunk in chunks:
+        heads = frozenset(tokens(" ".join((chunk.title, *chunk.headings[-1:]))))
+        for start, end in standalone_spans(chunk.text, introductions=True):
+            said = Said(chunk, start, end)
+            if is_personal(said.text) and not introduces(said.text):
+                said = replace(said, speaker=speaker_at(chunk.text, start))
+            worth = _fitness(said, chinese) * _form(said.text, heads)
+            worth *= 1.0 if chunk.position else _OPENS
+            worth *= 1.0 + _TITLED * len(said.words & heads) / (len(heads) or 1)
+            found.setdefault(said.text, replace(said, worth=worth))
+    return list(found.values())
+
+
+def is_in(text: str, chinese: bool) -> bool:
+    """Check the language of a text; one of both languages is in Chinese."""
+    return (is_chinese(text) or "。" in text) == chinese
+
+
+def _fitness(said: Said, chinese: bool) -> float:
+    """Return a factor for sentences that fit a reader badly."""
+    value = 1.0 if is_in(said.text, chinese) else _OTHER_LANGUAGE
+    value *= _RIGHTS_WORTH if _RIGHTS.search(said.text) else 1.0
+    if is_personal(said.text) and not introduces(said.text):
+        value *= 1.0 if said.speaker else _PERSONAL
+    return value
+
+
+def _form(text: str, heads: Set[str]) -> float:
+    """Return a factor for sentences that introduce or define."""
+    if introduces(text):
+        return _INTRODUCES
+    found = _DEFINITION.match(text)
+    if found is None or not heads & set(tokens(found["subject"] or found["han"])):
+        return 1.0
+    return _DEFINES
+
+
+def shared_words(parts: Sequence[Iterable[Chunk]]) -> dict[str, float]:
+    """Return the words of a collection with the weight that parts sharing them give."""
+    held = Counter(word for part in parts for word in {w for one in part for w in tokens(one.text)})
+    return {
+        word: count
+        * math.log(1 + len(parts) / count)
+        * (_FIGURE if any(map(str.isdigit, word)) else 1.0)
+        * (1.0 if count > 1 else _SINGLE)
+        for word, count in held.items()
+    }
+
+
+@dataclass
+class Telling:
+    """Coverage of weighted words by the sentences chosen so far."""
+
+    weights: Mapping[str, float]
+    power: float = 1.0
+    told: set[str] = field(default_factory=set)
+    said: list[frozenset[str]] = field(default_factory=list)
+
+    def value(self, said: Said) -> float:
+        """Return what a sentence tells of what was not told, for its length."""
+        total = sum(
+            self.weights.get(word, 0.0) * (_TOLD if word in self.told else 1.0)
+            for word in said.words
+        )
+        length = max(word_count(said.text), _SHORTEST) ** _LENGTH
+        return round(float(said.worth * (total / length) ** self.power), 6)
+
+    def choose(
+        self, found: Sequence[Said], most: int, *, least: float = _LEAST, per_document: int = 99
+    ) -> list[Said]:
+        """Return the best sentences, at most so many, in their order of choice."""
+        left, chosen, first = list(found), list[Said](), 0.0
+        taken: Counter[str] = Counter()
+        while left and len(chosen) < most:
+            best = max(left, key=lambda one: (self.value(one), one.place))
+            value = self.value(best)
+            if value <= 0 or value < least * first:
+                break
+            first = first or value
+            left.remove(best)
+            is_full = taken[best.chunk.document_id] >= per_document
+            if not is_full and not any(is_alike(best.words, other) for other in self.said):
+                chosen.append(best)
+                taken[best.chunk.document_id] += 1
+                self.told |= best.words
+                self.said.append(best.words)
+        return chosen
+
+
+def is_alike(words: frozenset[str], others: frozenset[str]) -> bool:
+    """Check whether two sentences share much of the shorter one's words."""
+    least = min(len(words), len(others))
+    return len(words & others) > _ALIKE * least or not least
