@@ -11,7 +11,6 @@ from types import MappingProxyType
 
 from graph.text.cjk import in_script_of
 
-from ...embeddings.span_reading import Reading
 from ...plain_text import strip_markdown
 from ...prompts import HESITATION, UNSURE, language_of
 from ...retrieval.lexical_variants import lexical_variants
@@ -197,7 +196,7 @@ def extractive_answer(
         wanted=wanted,
         decided=analysis.compared is not None and analysis.compared.verdict is not None,
         bound=None if intent == "comparison" else _bound(analysis, weight=weight),
-        readings=_readings(analysis, excerpts, chooser),
+        logits=_logits(analysis, excerpts, chooser),
     )
     logits = [each.logit for each in excerpts if each.logit is not None]
     if chooser is not None and asked.language == "zh" and not analysis.is_decided:
@@ -396,12 +395,15 @@ def _sentence_at(excerpt: Excerpt, analysis: _Read, read: Reader | None) -> int 
     return None
 
 
-def _readings(analysis: _Read, excerpts: Sequence[Excerpt], read: Reader | None) -> list[Reading]:
-    """Read what is shown, if there is a reader of the question's language."""
+def _logits(analysis: _Read, excerpts: Sequence[Excerpt], read: Reader | None) -> list[float]:
+    """Return how what is shown is read, an excerpt by the part for which it was chosen.
+
+    None where there is no reader of the question's language.
+    """
     if not isinstance(read, SpanReader):
         return []
-    texts = [f"{each.heading}: {each.text}" for each in excerpts] or _chains(analysis)
-    return read.read(analysis.question, texts)
+    chosen = [each.logit for each in excerpts if each.logit is not None]
+    return chosen or read(analysis.question, _chains(analysis)).tolist()
 
 
 def _inside(

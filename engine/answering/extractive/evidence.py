@@ -14,7 +14,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ...embeddings.span_reading import Reading
 from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
@@ -145,7 +144,7 @@ def evidence_features(
     wanted: Mapping[str, float],
     decided: bool,
     bound: SubjectBinding | None,
-    readings: Sequence[Reading] = (),
+    logits: Sequence[float] = (),
 ) -> dict[str, float]:
     """Compute the evidence features by name.
 
@@ -154,7 +153,7 @@ def evidence_features(
     of the question's names, codes and numbers that stand in no passage. `decided`: whether a
     comparison came out. `bound` as of `score_subject_binding`; `unsaid`: what lacks of it, by the
     words that are sought. For a comparison, which has two subjects, `bound` is None and nothing
-    lacks. `logit` is the reader's best of the `readings` of what is shown.
+    lacks. `logit` is the best of the `logits` that a reader gave what is shown.
 
     Of these `held` is the probability that the library holds the answer, and `evidence` that the
     answer given is right.
@@ -173,8 +172,8 @@ def evidence_features(
         "bound": bound.share if bound else 1.0,
         "unsaid": UNSAID * (1.0 - bound.share) / max(1, bound.sought) if bound else 0.0,
     }
-    if readings:
-        found["logit"] = min(max(max(each.logit for each in readings), LOWEST), HIGHEST)
+    if logits:
+        found["logit"] = min(max(max(logits), LOWEST), HIGHEST)
     found["held"] = logistic_probability(found)
     is_english = language_of(question) == "en"  # nothing is fitted for Chinese
     return {**found, "evidence": right_probability(found) if is_english else found["held"]}

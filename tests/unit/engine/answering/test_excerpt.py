@@ -25,6 +25,7 @@ from engine.answering.extractive.intent import (
 )
 from engine.answering.extractive.known_as import KnownAs
 from engine.answering.packing import Draft
+from engine.embeddings.span_reading import Reading
 from engine.prompts import HESITATION, UNSURE, is_abstention
 from engine.storage.tokenization import tokens
 from engine.types import Passage
@@ -313,6 +314,31 @@ def test_a_fact_is_told_by_the_block_that_is_plainly_better_than_its_sentences(
     draft = _asked("When was the Gull built in Bergen?", [_passage(text)], read=read)
 
     assert draft.text.startswith("### The yard") == is_block
+
+
+class _WindowReader:
+    """Reader whom a text answers only if it is no longer than a window."""
+
+    def __call__(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([5.0 if count_words(each) < WINDOW_WORDS else -5.0 for each in texts])
+
+    def read(self, question: str, texts: Sequence[str]) -> list[Reading]:
+        nowhere, never = np.empty(0, dtype=np.int64), np.empty(0)
+        return [
+            Reading(logit=each, starts=nowhere, stops=nowhere, begins=never, ends=never)
+            for each in self(question, texts).tolist()
+        ]
+
+
+def test_evidence_of_an_excerpt_is_by_the_part_for_which_it_was_chosen() -> None:
+    why = "Why is the Gull old?"
+    parts = ["The Gull is old because of long tests.", OTHERS, OTHERS]
+    text = "## The Gull\n\n" + "\n\n".join(parts) + "\n"
+
+    draft = _asked(why, [_passage(text)], read=_WindowReader())
+
+    assert count_words(draft.text) > WINDOW_WORDS
+    assert draft.figures["logit"] == 5.0
 
 
 BUILT = "She was built in Bergen in 1961."
