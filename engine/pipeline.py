@@ -377,15 +377,11 @@ class IngestPipeline:
             indexer.refine(run.steps)
             indexer.write_reports(run.steps)
             if only is None:
-<<<<<<< HEAD
                 states = run.file_states
                 states.save(sources=self._library.sources_among(states.sources))
-=======
-                run.file_states.save(sources=self._sources())
             report = self._report(run, usage.total)
             if report.changed or report.removed:
                 self._library.database.empty_log()
->>>>>>> w-proofs
         if run.stored or run.leaving.missing:
             self._on_change()
         return report
