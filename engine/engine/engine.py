@@ -463,8 +463,9 @@ class KnowledgeEngine(DocumentMethods, LlamaIndexMethods):
     def repair(self) -> list[str]:
         """Rebuild everything derived from the library; return a line for each repair.
 
-        Entities, communities and reports are derived as in a new library; a vector store outside is
-        compared with the library and every vector in it written anew.
+        Entities, communities and reports are derived as in a new library, and the file of the
+        database is written anew; a vector store outside is compared with the library and every
+        vector in it written anew.
         """
         return repair_library(self._library, self._whole.parts.indexer, self._whole.parts.spaces)
 

@@ -550,11 +550,15 @@ def set_user_metadata(
 
 
 def repair_library(library: Library, indexer: Indexer, spaces: Sequence[VectorSpace]) -> list[str]:
-    """Derive everything from the library as if it were new; what was done, a line each."""
+    """Derive everything from the library as if it were new; what was done, a line each.
+
+    The database's file is written anew at the end: nothing removed is left in unused pages.
+    """
     with library.writer():  # before any transaction, as whoever adds documents does
         with library.write() as connection:
             forget_derived(connection)
         done = indexer.derived()
+        library.database.compact()
     lines = [f"derived: {done.rows_written} rows written"] if done.rows_written else []
     for dense in (space.dense for space in spaces):
         if isinstance(dense, ExternalDense):

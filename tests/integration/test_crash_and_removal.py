@@ -146,6 +146,21 @@ def test_what_is_removed_stands_in_no_table_and_in_no_file(open_engine, tmp_path
             assert b"quocks" not in file.read_bytes().lower(), file
 
 
+def test_a_repair_writes_the_file_anew_without_free_pages(open_engine, tmp_path: Path) -> None:
+    path = tmp_path / "library"
+    with open_engine(path) as engine:
+        add_all(engine)
+        engine.add_text("Zephyrine Quocks met Ada Brine. " * 400, document_id="long")
+        engine.remove("long")
+        with engine._library.read() as connection:
+            assert connection.execute(text("PRAGMA freelist_count")).scalar_one() > 0
+        engine.repair()
+        with engine._library.read() as connection:
+            assert connection.execute(text("PRAGMA freelist_count")).scalar_one() == 0
+            assert engine.problems() == []
+        assert engine.retrieve("Ada Brine")
+
+
 def test_adding_then_removing_is_never_having_added(open_engine, tmp_path: Path) -> None:
     with open_engine(tmp_path / "a") as engine:
         add_all(engine)
