@@ -143,7 +143,7 @@ class Database:
                 self._local.reader = None
 
     def empty_log(self) -> None:
-        """Take what was overwritten out of SQLite's log, unless somebody reads from there now."""
+        """Take what was overwritten out of SQLite's log, unless a reader is in it now."""
         if self.url.get_backend_name() != "sqlite" or self._in_memory:
             return
         with self._engine.connect() as connection:
