@@ -99,6 +99,7 @@ class AgenticNodeParser(SpanNodeParser):
             measure=measure,
             size_tokens=self.size_tokens,
             atom_tokens=min(self.atom_tokens, self.size_tokens),
+            across_paragraphs=False,
         )
         found: list[Span] = []
         first = 0

@@ -376,17 +376,25 @@ class SemanticUnit:
 
 
 def semantic_units(
-    text: str, section: Section, *, measure: Measure, size_tokens: int, atom_tokens: int
+    text: str,
+    section: Section,
+    *,
+    measure: Measure,
+    size_tokens: int,
+    atom_tokens: int,
+    across_paragraphs: bool = True,
 ) -> list[SemanticUnit]:
     """Split a section into units in order, none above `size_tokens`.
 
-    Sentences are taken together until they have `atom_tokens`; a table or a piece of code is one
-    atom while it fits.
+    Sentences are taken together until they have `atom_tokens`, or not `across_paragraphs` to the
+    end of their paragraph; a table or a piece of code is one atom while it fits.
     """
     grouping = _Grouping(measure=measure, size_tokens=size_tokens, atom_tokens=atom_tokens)
     for block in section.blocks:
         for piece in _pieces(text, block, measure=measure, size_tokens=size_tokens):
             grouping.take(piece)
+        if not across_paragraphs and not grouping.only_headings:
+            grouping.close()
     return grouping.finished()
 
 

@@ -65,6 +65,13 @@ def test_parts_stand_numbered_with_their_sizes_inside_the_fence() -> None:
     ]
 
 
+def test_no_part_runs_over_the_end_of_a_paragraph() -> None:
+    model = Scripted(['{"starts": [3]}'])
+    text = "\n\n".join([" ".join(SENTENCES[:3]), " ".join(SENTENCES[3:6])])
+    chunks = cut(parser(model, atom_tokens=2 * EACH), text)
+    assert chunks == joined(3, 3)
+
+
 def test_a_chinese_text_is_asked_about_in_chinese() -> None:
     text = "".join(f"这是第{n}句话，写得不长也不短。" for n in range(40))
     model = Scripted(["不知道", "不知道"])
