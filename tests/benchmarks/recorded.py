@@ -7,7 +7,9 @@ since has none, is counted, and its question is left out. `recorded/verdicts.jso
 questions. For 36 of them (18 over Debian's handbook, whose answers are not replayed) it has what
 two judges said, who saw this answer and one that the same model wrote from LlamaIndex's vector
 retrieval with as many prompt tokens (`baseline`), unmarked and in both orders: which tells more,
-which is more correct (a tie counts half), and how many of the points expected each holds.
+which is more correct (a tie counts half), and how many of the points expected each holds. They
+judged g9 and g10 by earlier answers than those replayed. `held` is how many points an answer of
+`global-02` to `-06` and `-08` holds, read strictly by the one who wrote it.
 
 Printed: how many of the expected points the answers hold, claims flagged, prompt tokens a question,
 and the preferences.
