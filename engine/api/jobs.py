@@ -301,9 +301,9 @@ def safe_name(name: str) -> str:
     stem, dot, suffix = clean.rpartition(".")
     if not dot:
         stem, suffix = clean, ""
-    end = f"{dot}{suffix}".encode()[:20].decode("utf-8", "ignore")
+    end = f"{dot}{suffix}".encode()[:20].decode("utf-8", "ignore").rstrip()
     room = _LONGEST_NAME_BYTES - len(end.encode())
-    found = stem.encode()[:room].decode("utf-8", "ignore") + end
+    found = (stem.encode()[:room].decode("utf-8", "ignore") + end).rstrip()
     if not found.strip(". "):
         raise Problem(422, "file-name", f"file name not usable: {name[:100]!r}; rename the file")
     return found
