@@ -693,9 +693,8 @@ def _write_reports(
         }
         for value in values
     ]
-    written = write_difference_at(
-        connection, reports, rows=rows, at=(reports.c.community_id,), values=again
-    )
-    held = select(reports.c.fingerprint)
-    connection.execute(delete(written_reports).where(written_reports.c.fingerprint.not_in(held)))
+    at = (reports.c.community_id,)
+    written = write_difference_at(connection, reports, rows=rows, at=at, values=again)
+    gone = written_reports.c.fingerprint.not_in(select(reports.c.fingerprint))
+    connection.execute(delete(written_reports).where(gone))
     return written

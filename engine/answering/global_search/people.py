@@ -14,8 +14,7 @@ from .standalone import MAX_WORDS, is_listing, stands_alone, word_count
 
 _PERSON_ZH = re.compile(r"(?!何[故不以如])[^\W\da-zA-Z]{2,4}|[^\W\da-zA-Z]+·[^\W\da-zA-Z]+")
 _IS, _ROLE_TOLD, _ROLE_NEAR, _LEANING, _FEWEST = 4.0, 2.5, 1.5, 0.7, 5
-"""Worth of "X is a …", "the bursar, X", and of a role near a name;
-factor for one that
+"""Worth of "X is a …", of "the bursar, X" and of a role near a name; factor for a sentence that
 leans on what stands before; least number of words."""
 _MAX_CHUNKS = 60
 _CLOSE = 24

@@ -50,7 +50,7 @@ def page_source(data: bytes) -> str:
 
 
 def page_tree(source: str) -> HtmlElement:
-    """Parse a page; tags nested too deeply are dropped, their text stays.
+    """Parse a page; tags nested too deeply are dropped, their text stays; signs for links go.
 
     Raises:
         SourceError: nothing in it.
@@ -68,7 +68,18 @@ def page_tree(source: str) -> HtmlElement:
             raise SourceError("is empty: there is no text in this page") from error
         if not any(entry.type_name == _TOO_DEEP for entry in parser.error_log):
             break
+    for link in [*tree.iter("a")]:
+        if isinstance(link, html.HtmlElement) and _is_permalink(link):
+            link.drop_tree()
     return tree
+
+
+def _is_permalink(link: HtmlElement) -> bool:
+    """Check for a sign, such as the "¶" behind a heading, that links to a place of its own page."""
+    if not (link.get("href") or "").startswith("#"):
+        return False
+    text = "".join(link.itertext()).strip()
+    return bool(text) and not any(map(str.isalnum, text))
 
 
 def _shallow(source: str) -> Iterator[str]:

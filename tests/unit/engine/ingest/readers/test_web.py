@@ -100,6 +100,19 @@ def test_tables_are_pipe_tables(rows: str, expected: str) -> None:
     assert text(f"<table>{rows}</table>") == expected
 
 
+def test_a_sign_behind_a_heading_that_links_to_it_is_no_text() -> None:
+    page = (
+        "<main><h1>Names<a class='headerlink' href='#names'>¶</a></h1><p>Names are agreed upon by "
+        "all maintainers before use.</p><h2>More <a href='#more'>#</a>names</h2><p>See <a "
+        "href='#names'>§ 1</a> for all that is said of them elsewhere.</p></main>"
+    )
+    content = read_web_page(page.encode())
+    assert content.title == "Names"
+    assert "# Names\n" in content.text
+    assert "## More names\n" in content.text
+    assert "See § 1 for all" in content.text
+
+
 def test_a_table_for_layout_is_walked() -> None:
     inner = "<table><tr><td>a</td><td>b</td></tr></table>"
     found = text(f"<table><tr><td><h2>Left</h2>{inner}</td><td>Right</td></tr></table>")
