@@ -28,7 +28,16 @@ from ..packing import Draft, abstain
 from .asked import Asked, Found, find_subject, tokens_of
 from .context import GlobalContext
 from .people import Person, introduce, is_person
-from .sentences import Said, Telling, is_alike, is_in, sentences_of, shared_words
+from .sentences import (
+    Said,
+    Telling,
+    central_words,
+    early_first,
+    is_alike,
+    is_in,
+    sentences_of,
+    shared_words,
+)
 from .standalone import introduces
 from .timeline import dated, year_span
 from .topics import (
@@ -57,7 +66,7 @@ _NEXT_BEST, _WORTH = 0.2, 0.5
 """Least share of the best value that a further sentence has, and what every sentence is worth."""
 _NEAREST = 240
 """Passages nearest to an aspect that are read."""
-_SHOWN_TITLES, _PEOPLE, _FEW_PEOPLE, _EVENTS = 6, 8, 3, 14
+_SHOWN_TITLES, _TOLD_UNITS, _FOREIGN, _PEOPLE, _FEW_PEOPLE, _EVENTS = 6, 6, 2, 8, 3, 14
 _OTHER_TITLE, _UNTOLD, _FARTHER, _MANY = 0.5, 0.2, 0.85, 9
 """Factors for titles in another script, for those that say nothing, and for each unit farther from
 the centre; so many units are named by the phrases that they share."""
@@ -461,7 +470,7 @@ class _Page(_Writer):
         blocks: list[str] = []
         bare: list[str] = []
         for unit in parts:
-            said = self._told([unit], most) if len(parts) <= TOLD_PARTS else []
+            said = self._told(unit, most) if len(parts) <= TOLD_PARTS else []
             if said or is_telling(unit.title):
                 (blocks if said else bare).append(self.block(unit.title, said))
             if not said and unit.title:
@@ -522,10 +531,20 @@ class _Page(_Writer):
         """Maximum number of sentences of a document that is told of by itself."""
         return max(1, min(4, _POINTS // len(self.units)))
 
-    def _told(self, units: Sequence[Unit], most: int) -> list[Said]:
-        """Return the sentences that tell most of some units, in their order."""
-        found = sentences_of((c for unit in units for c in unit.chunks), chinese=self.chinese)
-        return self._best(found, most, room=most if len(units) == 1 else 1)
+    def _told(self, unit: Unit, most: int) -> list[Said]:
+        """Return the sentences that tell best what a unit is about, in their order."""
+        found = early_first(sentences_of(unit.chunks, chinese=self.chinese))
+        own = [one for one in found if is_in(one.text, self.chinese)]
+        telling = replace(self.telling, weights=self._central[unit], told=set())
+        chosen = telling.choose(own or found, most, least=_NEXT_BEST)
+        return sorted(chosen, key=lambda one: one.place)
+
+    @cached_property
+    def _central(self) -> Mapping[Unit, Mapping[str, float]]:
+        """The words that each unit is about, weighted."""
+        return dict(
+            zip(self.units, central_words([unit.chunks for unit in self.units]), strict=True)
+        )
 
     def _best(self, found: Sequence[Said], most: int, *, room: int = 2) -> list[Said]:
         """Return the sentences that tell most, in their order, in one language."""
@@ -534,18 +553,25 @@ class _Page(_Writer):
         return sorted(some, key=lambda one: one.place)
 
     def _topic(self, topic: Topic, title: str) -> str:
-        """Return a topic with its sentences and the titles of its other documents."""
+        """Return a topic with a sentence of each of its documents, and the titles of the others."""
         count = len(topic.units)
-        told = self.say(f" ({count} documents)", f"（{count} 份文档）") if count > 1 else ""
-        said = self._told(topic.units, self._room if count == 1 else 1 if count < 3 else 2)
-        told += "" if said else self._heading_mark(topic.units[0])
-        others = [unit.title for unit in topic.units if unit.title not in ("", title)]
-        others = list(dict.fromkeys(others))
-        lines = [self.block(title + told, said)]
-        if others and count > 1:
-            more = len(others) - _SHOWN_TITLES
+        if count == 1:
+            alone = self._told(topic.units[0], self._room)
+            return self.block(title + ("" if alone else self._heading_mark(topic.units[0])), alone)
+        lines = [title + self.say(f" ({count} documents):", f"（{count} 份文档）：")]
+        others, foreign = list[str](), 0
+        for unit in topic.units:
+            said = self._told(unit, 1) if len(lines) <= _TOLD_UNITS else []
+            foreign += bool(said) and not is_in(said[0].text, self.chinese)
+            if not said or (foreign > _FOREIGN and not is_in(said[0].text, self.chinese)):
+                others.append(unit.title)
+                continue
+            name = "" if unit.title in ("", title) else unit.title + self.say(": ", "：")
+            lines.append(f"- {name}{said[0].text} {self.cited.mark(said[0])}")
+        if names := list(dict.fromkeys(filter(None, others))):
+            more = len(names) - _SHOWN_TITLES
             rest = [self.say(f"{more} more", f"另有 {more} 份")] if more > 0 else []
-            shown = self.say("; ", "；").join(others[:_SHOWN_TITLES] + rest)
+            shown = self.say("; ", "；").join(names[:_SHOWN_TITLES] + rest)
             lines.append("- " + self.say("Also: ", "另见：") + shown)
         return "\n".join(lines)
 

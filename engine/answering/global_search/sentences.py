@@ -33,6 +33,8 @@ _TOLD, _FIGURE, _SINGLE = 0.15, 0.3, 0.2
 """Share that a word counts again once told, and factors for figures and for words of one part."""
 _LEAST = 0.35
 """Least share of the best sentence's value that a further one has."""
+_LATER = 0.15
+"""What each sentence before it in a document takes from a sentence's worth."""
 _RIGHTS = re.compile(r"^\d|licen[cs]e|copyright|trademark|许可|版权", re.IGNORECASE)
 """Rights, and lines of a log or table that begin with a figure."""
 _DEFINITION = re.compile(
@@ -117,7 +119,7 @@ def shared_words(parts: Sequence[Iterable[Chunk]]) -> dict[str, float]:
     return {
         word: count
         * math.log(1 + len(parts) / count)
-        * (_FIGURE if any(map(str.isdigit, word)) else 1.0)
+        * _figure(word)
         * (1.0 if count > 1 else _SINGLE)
         for word, count in held.items()
     }
@@ -161,6 +163,34 @@ class Telling:
                 self.told |= best.words
                 self.said.append(best.words)
         return chosen
+
+
+def central_words(parts: Sequence[Sequence[Chunk]]) -> list[dict[str, float]]:
+    """Return the words of each part, weighted by their frequency there and rarity in the others.
+
+    They are the part's centroid (Radev et al. 2004, MEAD); words that stand there once are left
+    out.
+    """
+    counts = [Counter(word for one in part for word in tokens(one.text)) for part in parts]
+    held = Counter(word for count in counts for word in count)
+    return [
+        {
+            word: math.log(1 + often) * math.log(1 + len(parts) / held[word]) * _figure(word)
+            for word, often in count.items()
+            if often > 1
+        }
+        for count in counts
+    ]
+
+
+def early_first(found: Sequence[Said]) -> list[Said]:
+    """Return the sentences of a document, each worth less than those before it."""
+    ordered = sorted(found, key=lambda one: one.place)
+    return [replace(one, worth=one.worth / (1 + _LATER * at)) for at, one in enumerate(ordered)]
+
+
+def _figure(word: str) -> float:
+    return _FIGURE if any(map(str.isdigit, word)) else 1.0
 
 
 def is_alike(words: frozenset[str], others: frozenset[str]) -> bool:
