@@ -168,8 +168,7 @@ class Telling:
 def central_words(parts: Sequence[Sequence[Chunk]]) -> list[dict[str, float]]:
     """Return the words of each part, weighted by their frequency there and rarity in the others.
 
-    They are the part's centroid (Radev et al. 2004, MEAD); words that stand there once are left
-    out.
+    They are the part's centroid (Radev et al. 2004, MEAD).
     """
     counts = [Counter(word for one in part for word in tokens(one.text)) for part in parts]
     held = Counter(word for count in counts for word in count)
@@ -177,7 +176,6 @@ def central_words(parts: Sequence[Sequence[Chunk]]) -> list[dict[str, float]]:
         {
             word: math.log(1 + often) * math.log(1 + len(parts) / held[word]) * _figure(word)
             for word, often in count.items()
-            if often > 1
         }
         for count in counts
     ]
