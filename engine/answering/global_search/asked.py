@@ -18,7 +18,7 @@ from ...storage.graph_api import Chunk, content_words
 from ...storage.tokenization import TokenWeight, tokens
 from .context import GlobalContext
 
-_SEARCHED, _COMMON = 40, 0.5
+_SEARCHED, _COMMON = 40, 0.25
 """Passages searched for a subject; share of the greatest weight that its words have."""
 _KNOWN, _LEAST_WEIGHT, _STEM = 0.25, 0.1, 4
 """Least share of the subject that the passages have, least weight of a word, and least length of a
@@ -102,6 +102,7 @@ _LIGHT = re.compile(
     r"\b(?:come|came|made?|learn\w*|taught|found|see|seen|show\w*|get|got|go|goes|work\w*|any|some"
     r"|each|other|others|between|over|up|out|here|there|else|into|through|report(?:s|ed)?"
     r"|different|various|named|raised|arise\w*|face[ds]?|did|much|many|set|people|institutions?"
+    r"|parts?|roles?|play(?:s|ed)?"
     r"|lasting|gr[eo]w|described|listed|told|teach\w*|run|through)\b"
     r"|有没有|那|[章节]|一下|存在|提到|出现|遇到|哪里|去了?|来自?|几",
     re.IGNORECASE,
@@ -130,6 +131,15 @@ _SUMMARY = re.compile(
 )
 
 
+_CLAUSE = re.compile(r"[,.;:?!，。；：？！]\s*|\band (?=wh|how)")
+_CONTENTS = re.compile(
+    r"\b(?:about|deals?|dealing|cover\w*|contain\w*|topics?|themes?|subjects?|contents?|gist"
+    r"|summar\w+|overview|outline)\b|讲|内容|主题|介绍|概述|概括|总结",
+    re.IGNORECASE,
+)
+"""Words that ask what documents contain."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """A question about the whole: an aspect, the words of a subject, and what to search for."""
@@ -154,6 +164,8 @@ class Asked:
         if aspect:
             least = _COMMON * weight("\0")
             words = [word for word in words if weight(word) >= least]
+        elif any(map(_asks_for_contents, _CLAUSE.split(question))):
+            words = []
         return cls(question, aspect, tuple(dict.fromkeys(words)))
 
     @property
@@ -230,6 +242,15 @@ def find_subject(asked: Asked, scene: GlobalContext) -> Found:
         )
     }
     return Found({key: chunks[key] for key in scores}, scores, words)
+
+
+def _asks_for_contents(clause: str) -> bool:
+    """Check for a clause that asks what documents contain and names no subject."""
+    return (
+        _WHOLE.search(clause) is not None
+        and _CONTENTS.search(clause) is not None
+        and not tokens(_LIGHT.sub(" ", content_words(clause)))
+    )
 
 
 def tokens_of(*texts: str) -> frozenset[str]:

@@ -70,6 +70,8 @@ _SHOWN_TITLES, _TOLD_UNITS, _FOREIGN, _PEOPLE, _FEW_PEOPLE, _EVENTS = 6, 6, 2, 8
 _OTHER_TITLE, _UNTOLD, _FARTHER, _MANY = 0.5, 0.2, 0.85, 9
 """Factors for titles in another script, for those that say nothing, and for each unit farther from
 the centre; so many units are named by the phrases that they share."""
+_FEW_DATED, _NAMES = 3, 0.25
+"""Fewest dated sentences that are a page; share of the subject's words that names it."""
 _MOST, _OPENING_NAMES = 0.3, 5
 """Least share of the documents that hold a name in the opening line, and number of those names."""
 _KINDS = {"PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT"}
@@ -450,14 +452,22 @@ class _Page(_Writer):
     def events(self) -> Draft:
         """Return dated sentences in the order of their dates, else of the text."""
         found = dated(sentences_of(self.chunks, chinese=self.chinese))
+        if self.asked.subject:
+            named = {one: when for one, when in found.items() if self._names_subject(one)}
+            found = named if len(named) >= _FEW_DATED else found
         own = {one: when for one, when in found.items() if is_in(one.text, self.chinese)}
         found = own or found
-        if len(found) < 3:
+        if len(found) < _FEW_DATED:
             return self.whole()
         chosen = self.telling.choose(list(found), _EVENTS, least=0.0)
         chosen.sort(key=lambda one: (found[one], one.place))
         lead = self.say("What is told with its date, in order:", "有日期的记述，按时间顺序：")
         return self.made(lead, ["\n".join(self.cited.line(one, self.chinese) for one in chosen)])
+
+    def _names_subject(self, said: Said) -> bool:
+        """Check whether a sentence, its heading or its document's title names the subject."""
+        heads = tokens_of(said.chunk.title, *said.chunk.headings)
+        return self.found.weight(said.words | heads) >= _NAMES
 
     # --- parts ------------------------------------------------------------------------------
 

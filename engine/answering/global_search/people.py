@@ -13,9 +13,10 @@ from .sentences import Said, is_in
 from .standalone import MAX_WORDS, is_listing, stands_alone, word_count
 
 _PERSON_ZH = re.compile(r"(?!何[故不以如])[^\W\da-zA-Z]{2,4}|[^\W\da-zA-Z]+·[^\W\da-zA-Z]+")
-_IS, _ROLE_TOLD, _ROLE_NEAR, _LEANING, _FEWEST = 4.0, 2.5, 1.5, 0.7, 5
-"""Worth of "X is a …", of "the bursar, X" and of a role near a name; factor for a sentence that
-leans on what stands before; least number of words."""
+_IS, _ROLE_TOLD, _ROLE_NEAR, _ACTS, _LEANING, _PARTLY, _FEWEST = 4.0, 2.5, 1.5, 0.5, 0.7, 0.6, 5
+"""Worth of "X is a …", of "the bursar, X", of a role near a name and of a sentence that begins with
+the name; factors for a sentence that leans on what stands before and for one with a part of the
+name, which others may share; least number of words."""
 _MAX_CHUNKS = 60
 _CLOSE = 24
 """Characters around a name in which a role is that person's."""
@@ -58,6 +59,7 @@ def introduce(
             if called.search(chunk.text, start, end) and is_in(said.text, chinese):
                 worth = _worth(said.text, pattern)
                 worth *= 1.0 if stands_alone(chunk.text[start:end]) else _LEANING
+                worth *= 1.0 if name in said.text else _PARTLY
                 if worth and _is_readable(said.text):
                     found.append(replace(said, worth=round(worth, 6)))
     best = min(found, key=lambda said: (-said.worth, said.place), default=None)
@@ -85,10 +87,13 @@ def _worth(text: str, name: str) -> float:
                  rf"|[拜封]{name}为|{name}(?:为|乃"
                  rf"|任).{{0,8}}[督军守相师牧侯尉史长授任]", text):  # fmt: skip
         return _ROLE_TOLD
-    if re.match(rf"{name}: ", text) or has_han(text):
+    if re.match(rf"{name} ?[:：]", text):
         return 0.0
+    begins = _ACTS if re.match(name, text) else 0.0
+    if has_han(text):
+        return begins
     around = (text[max(0, m.start() - _CLOSE) : m.end() + _CLOSE] for m in re.finditer(name, text))
-    return _ROLE_NEAR if any(ROLE.search(some) for some in around) else 0.0
+    return _ROLE_NEAR if any(ROLE.search(some) for some in around) else begins
 
 
 def is_person(name: str) -> bool:

@@ -1,0 +1,84 @@
+"""What an overview is about, and the sentences chosen for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.answering.global_search.asked import Asked
+from engine.answering.global_search.people import introduce
+from engine.answering.global_search.sentences import (
+    Telling,
+    central_words,
+    early_first,
+    sentences_of,
+)
+from engine.storage.graph_api import Chunk
+
+
+def asked(question: str) -> Asked:
+    return Asked.read(question, lambda _word: 1.0)
+
+
+def chunk(text: str, document: str = "a.md", title: str = "Notes") -> Chunk:
+    return Chunk(
+        id=f"chunk-{document}", document_id=document, title=title, text=text, end=len(text)
+    )
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What are these documents about?",
+        "I'm new here. What do these documents deal with, and which one would I open first?",
+        "What is this manual about, who is it for, and which topics does it go through?",
+        "这本手册讲什么，适合谁看？",
+    ],
+)
+def test_a_clause_that_asks_for_the_contents_makes_a_question_about_the_whole(
+    question: str,
+) -> None:
+    assert asked(question).is_whole
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What do these documents say about printing?",
+        "In this book, who owns the mill?",
+        "Give me an overview of package management in this handbook",
+    ],
+)
+def test_a_subject_in_the_same_clause_stays_one(question: str) -> None:
+    assert asked(question).subject
+    assert not asked(question).is_whole
+
+
+def test_the_parts_that_people_play_are_no_subject() -> None:
+    question = asked("Who are the main people here and what part does each of them play?")
+    assert question.aspect is not None
+    assert question.aspect.name == "people"
+    assert not question.subject
+
+
+def test_a_document_is_told_by_what_it_speaks_of_throughout_not_by_its_first_line() -> None:
+    mill = chunk(
+        "Parking is free on Sundays for visitors who arrive by bicycle from the station."
+        " The old mill of Oxley grinds rye for the bakers of the valley. The mill was rebuilt after"
+        " the flood and grinds rye again. The mill and its wheel belong to the bakers of Oxley."
+    )
+    pond = chunk("The pond of Oxley freezes in January and the children skate there.", "b.md")
+    weights, _ = central_words([[mill], [pond]])
+    found = early_first(sentences_of([mill], chinese=False))
+    told = Telling(weights).choose(found, 1)
+    assert "mill" in told[0].text
+    assert weights["mill"] > weights["sunday"]
+
+
+def test_a_person_is_introduced_by_the_whole_name_before_a_part_that_others_share() -> None:
+    text = chunk(
+        "Our founder, Osric Quill, was born the son of a miner. Verity Quill, great-granddaughter"
+        " of the founder, has chaired the board since 2010."
+    )
+    person = introduce("Verity Quill", ["Verity Quill", "Quill"], [text], chinese=False)
+    assert person is not None
+    assert person.said.text.startswith("Verity Quill, great-granddaughter")
