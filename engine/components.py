@@ -75,7 +75,13 @@ if TYPE_CHECKING:
     from .enrichment.entities import EntityRefiner
     from .enrichment.extraction import LLMExtractionRunner
     from .enrichment.reports import ReportWriter
-    from .storage.graph_api import ExtractionSchema, KnowledgeGraphIndex, LanguageExtractor
+    from .storage.extraction_process import ExtractionProcess
+    from .storage.graph_api import (
+        ExtractionSchema,
+        Extractor,
+        KnowledgeGraphIndex,
+        LanguageExtractor,
+    )
     from .storage.indexer import Indexer
     from .storage.llamaindex import WindowedVectorIndex
     from .storage.preparation import Chunker
@@ -370,7 +376,7 @@ class Components:
     @cached_property
     def graph(self) -> KnowledgeGraphIndex:
         """The knowledge-graph index."""
-        return _graph(self._library, self._settings.graph, extractor=self._rules)
+        return _graph(self._library, self._settings.graph, extractor=self._extraction)
 
     @cached_property
     def indexer(self) -> Indexer:
@@ -393,6 +399,7 @@ class Components:
             refiner=self._refiner,
             reports=self._reports_of("eager"),
             plain_chunkers=_plain_chunkers(options, tokeniser=tokeniser),
+            extraction=self._extraction,
         )
 
     @cached_property
@@ -426,6 +433,15 @@ class Components:
     @cached_property
     def _rules(self) -> LanguageExtractor:
         return _rules(self._settings.graph)
+
+    @cached_property
+    def _extraction(self) -> ExtractionProcess:
+        from .storage.extraction_process import ExtractionProcess
+
+        graph = self._settings.graph
+        return ExtractionProcess(
+            spacy_model=graph.spacy_model, concepts=graph.concepts, local=self._rules
+        )
 
     @cached_property
     def _schema(self) -> ExtractionSchema:
@@ -534,7 +550,7 @@ def _rules(settings: GraphSettings) -> LanguageExtractor:
 
 
 def _graph(
-    library: Library, settings: GraphSettings, *, extractor: LanguageExtractor
+    library: Library, settings: GraphSettings, *, extractor: Extractor
 ) -> KnowledgeGraphIndex:
     from .storage.graph_api import (
         DeriveOptions,

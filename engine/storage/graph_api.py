@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from graph.model import (
         OCCURS_WITH,
         Chunk,
+        Claim,
         Community,
         Description,
         Entity,
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
         GraphExport,
         Mention,
         Report,
+        Statement,
         merge_extractions,
         shift_extraction,
     )
@@ -204,6 +206,7 @@ __all__ = [
     "SURNAMES",
     "Ask",
     "Chunk",
+    "Claim",
     "Community",
     "CommunityDetail",
     "CommunityList",
@@ -260,6 +263,7 @@ __all__ = [
     "SelectionLimits",
     "SourceQuote",
     "SqlGraphStore",
+    "Statement",
     "Subgraph",
     "Summaries",
     "UnreadChunk",
@@ -411,8 +415,8 @@ _HOMES = {
     "llamaindex.store": "SqlGraphStore chunk_of_node document_splitter node_of_chunk",
     "llm": "Ask Prompt load_prompt",
     "model": (
-        "OCCURS_WITH Chunk Community Description Entity Evidence Extraction Finding GraphExport "
-        "Mention Report merge_extractions shift_extraction"
+        "OCCURS_WITH Chunk Claim Community Description Entity Evidence Extraction Finding "
+        "GraphExport Mention Report Statement merge_extractions shift_extraction"
     ),
     "naming": "export_in",
     "pipeline": "Derived DeriveOptions forget_derived gc_paused",
