@@ -18,7 +18,7 @@ from llama_index.core.schema import Document
 from engine import KnowledgeEngine
 from engine.concurrency import WorkCancelled
 from engine.config import Settings
-from engine.ingest.child_process import ProcessDied
+from engine.ingest.child_process import ChildProcess, ProcessDied
 from engine.storage import extraction_process
 from engine.storage.extraction_process import ExtractionProcess
 from graph.extraction.rule_based import LanguageExtractor
@@ -60,7 +60,7 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Process ids of all that is started."""
     pids: list[int] = []
-    own = extraction_process.ChildProcess
+    own = ChildProcess
 
     def start(*args: Any, **options: Any) -> Any:
         process = own(*args, **options)
