@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from .enrichment.reports import ReportWriter
     from .storage.extraction_process import ExtractionProcess
     from .storage.graph_api import (
+        DeriveOptions,
         ExtractionSchema,
         Extractor,
         KnowledgeGraphIndex,
@@ -537,9 +538,10 @@ def settings_of_copy(settings: Settings) -> Settings:
 
 def derive_copy(library: Library, settings: Settings) -> None:
     """Derive entities, communities and reports of a new copy; no model is asked."""
-    graph = settings.graph
+    from .storage.graph_api import derive_graph
+
     with library.writer(), graph_errors():
-        _graph(library, graph, extractor=_rules(graph)).refresh()
+        derive_graph(library.database, options=_derive_options(settings.graph))
 
 
 def _rules(settings: GraphSettings) -> LanguageExtractor:
@@ -552,23 +554,22 @@ def _rules(settings: GraphSettings) -> LanguageExtractor:
 def _graph(
     library: Library, settings: GraphSettings, *, extractor: Extractor
 ) -> KnowledgeGraphIndex:
-    from .storage.graph_api import (
-        DeriveOptions,
-        ExtractionTransform,
-        KnowledgeGraphIndex,
-        SqlGraphStore,
-    )
+    from .storage.graph_api import ExtractionTransform, KnowledgeGraphIndex, SqlGraphStore
 
-    options = DeriveOptions(
+    store = SqlGraphStore(library.database, options=_derive_options(settings))
+    transform = ExtractionTransform(extractor=extractor)
+    return KnowledgeGraphIndex(graph_store=store, kg_extractors=[transform])
+
+
+def _derive_options(settings: GraphSettings) -> DeriveOptions:
+    from .storage.graph_api import DeriveOptions
+
+    return DeriveOptions(
         communities=settings.communities,
         drift=settings.drift,
         max_community_size=settings.max_community_size,
         resolution=settings.resolution,
         seed=settings.seed,
-    )
-    return KnowledgeGraphIndex(
-        graph_store=SqlGraphStore(library.database, options=options),
-        kg_extractors=[ExtractionTransform(extractor=extractor)],
     )
 
 

@@ -112,7 +112,7 @@ if TYPE_CHECKING:
         shift_extraction,
     )
     from graph.naming import export_in
-    from graph.pipeline import Derived, DeriveOptions, forget_derived, gc_paused
+    from graph.pipeline import Derived, DeriveOptions, derive_graph, forget_derived, gc_paused
     from graph.resolution.llm_judge import (
         PairQuestion,
         PairVerdicts,
@@ -284,6 +284,7 @@ __all__ = [
     "content_words",
     "delete_chunks",
     "delete_curation",
+    "derive_graph",
     "derived_reports",
     "derived_stamp",
     "document_splitter",
@@ -419,7 +420,7 @@ _HOMES = {
         "GraphExport Mention Report Statement merge_extractions shift_extraction"
     ),
     "naming": "export_in",
-    "pipeline": "Derived DeriveOptions forget_derived gc_paused",
+    "pipeline": "Derived DeriveOptions derive_graph forget_derived gc_paused",
     "resolution.llm_judge": "PairQuestion PairVerdicts batch_questions judge_pairs judge_prompt",
     "resolution.name_parsing": "SURNAMES given_name han_surname",
     "resolution.resolver": "RENAME delete_curation put_curation",
