@@ -75,7 +75,14 @@ if TYPE_CHECKING:
     from .enrichment.entities import EntityRefiner
     from .enrichment.extraction import LLMExtractionRunner
     from .enrichment.reports import ReportWriter
-    from .storage.graph_api import ExtractionSchema, KnowledgeGraphIndex, LanguageExtractor
+    from .storage.extraction_process import ExtractionProcess
+    from .storage.graph_api import (
+        DeriveOptions,
+        ExtractionSchema,
+        Extractor,
+        KnowledgeGraphIndex,
+        LanguageExtractor,
+    )
     from .storage.indexer import Indexer
     from .storage.llamaindex import WindowedVectorIndex
     from .storage.preparation import Chunker
@@ -370,7 +377,7 @@ class Components:
     @cached_property
     def graph(self) -> KnowledgeGraphIndex:
         """The knowledge-graph index."""
-        return _graph(self._library, self._settings.graph, extractor=self._rules)
+        return _graph(self._library, self._settings.graph, extractor=self._extraction)
 
     @cached_property
     def indexer(self) -> Indexer:
@@ -393,6 +400,7 @@ class Components:
             refiner=self._refiner,
             reports=self._reports_of("eager"),
             plain_chunkers=_plain_chunkers(options, tokeniser=tokeniser),
+            extraction=self._extraction,
         )
 
     @cached_property
@@ -426,6 +434,15 @@ class Components:
     @cached_property
     def _rules(self) -> LanguageExtractor:
         return _rules(self._settings.graph)
+
+    @cached_property
+    def _extraction(self) -> ExtractionProcess:
+        from .storage.extraction_process import ExtractionProcess
+
+        graph = self._settings.graph
+        return ExtractionProcess(
+            spacy_model=graph.spacy_model, concepts=graph.concepts, local=self._rules
+        )
 
     @cached_property
     def _schema(self) -> ExtractionSchema:
@@ -521,9 +538,10 @@ def settings_of_copy(settings: Settings) -> Settings:
 
 def derive_copy(library: Library, settings: Settings) -> None:
     """Derive entities, communities and reports of a new copy; no model is asked."""
-    graph = settings.graph
+    from .storage.graph_api import derive_graph
+
     with library.writer(), graph_errors():
-        _graph(library, graph, extractor=_rules(graph)).refresh()
+        derive_graph(library.database, options=_derive_options(settings.graph))
 
 
 def _rules(settings: GraphSettings) -> LanguageExtractor:
@@ -534,25 +552,24 @@ def _rules(settings: GraphSettings) -> LanguageExtractor:
 
 
 def _graph(
-    library: Library, settings: GraphSettings, *, extractor: LanguageExtractor
+    library: Library, settings: GraphSettings, *, extractor: Extractor
 ) -> KnowledgeGraphIndex:
-    from .storage.graph_api import (
-        DeriveOptions,
-        ExtractionTransform,
-        KnowledgeGraphIndex,
-        SqlGraphStore,
-    )
+    from .storage.graph_api import ExtractionTransform, KnowledgeGraphIndex, SqlGraphStore
 
-    options = DeriveOptions(
+    store = SqlGraphStore(library.database, options=_derive_options(settings))
+    transform = ExtractionTransform(extractor=extractor)
+    return KnowledgeGraphIndex(graph_store=store, kg_extractors=[transform])
+
+
+def _derive_options(settings: GraphSettings) -> DeriveOptions:
+    from .storage.graph_api import DeriveOptions
+
+    return DeriveOptions(
         communities=settings.communities,
         drift=settings.drift,
         max_community_size=settings.max_community_size,
         resolution=settings.resolution,
         seed=settings.seed,
-    )
-    return KnowledgeGraphIndex(
-        graph_store=SqlGraphStore(library.database, options=options),
-        kg_extractors=[ExtractionTransform(extractor=extractor)],
     )
 
 

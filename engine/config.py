@@ -94,7 +94,8 @@ class LibrarySettings(_Section):
 class IngestSettings(_Section):
     """Limits on what is read, and which engines may help to read it.
 
-    With two `workers` the next texts are embedded while names are extracted.
+    With two `workers` a second process extracts names while this one embeds; a run of fewer than 65
+    chunks starts none.
 
     Recognising pictures takes more than 512 MB of `read_memory_bytes`. A transcription model is a
     folder, or a name whose files were fetched before: nothing is downloaded while reading.

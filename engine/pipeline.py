@@ -25,6 +25,7 @@ longer holds it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -366,10 +367,11 @@ class IngestPipeline:
         with self._library.writer(), self._pool() as pool, track_usage() as usage:
             run = self._begin(choice, found, pool, progress, removes_deleted, only)
             batches = indexer.chunk(read(run.detector), run.steps)
-            for embedded in indexer.embed_ahead(batches, run.steps, workers=self._settings.workers):
-                extracted = indexer.extract(embedded, run.steps)
-                run.stored |= indexer.commit(extracted, run.steps)
-                del embedded, extracted  # freed before the next sources are read
+            workers = self._settings.workers
+            with closing(indexer.embed_and_extract(batches, run.steps, workers=workers)) as ready:
+                for batch in ready:
+                    run.stored |= indexer.commit(batch, run.steps)
+                    del batch  # freed before the next sources are read
             self._remove_missing(run)
             indexer.embed_missing(run.steps, only=run.detector.unchanged)
             indexer.enrich(run.steps)

@@ -23,6 +23,8 @@ from typing import Any, NamedTuple
 
 import httpx
 from api_server import ApiServer
+from openai_server import OpenAIServer, Request
+from reading_model import every_name, read_like_a_model
 from two_owners import NORTH, SECRETS, SOUTH
 
 Documents = Mapping[str, tuple[str, str]]
@@ -122,11 +124,16 @@ class Tenants:
     Args:
         folder: where their libraries lie.
         env: settings of all of them.
+        with_models: whether each asks a language model of its own, which answers by rules.
     """
 
-    def __init__(self, folder: Path, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, env: Mapping[str, str] | None = None, *, with_models: bool = False
+    ) -> None:
         given = {"LOREGRAPH_SERVE__MCP": "true", "LOREGRAPH_ANSWER__READER": "none", **(env or {})}
-        self._servers = [ApiServer(folder / str(n), env=given) for n in range(len(OTHERS))]
+        self.models = [OpenAIServer() for _ in OTHERS] if with_models else []
+        settings = [given | _asking(model) for model in self.models] or [given] * len(OTHERS)
+        self._servers = [ApiServer(folder / str(n), env=one) for n, one in enumerate(settings)]
         self.admins: list[httpx.Client] = []
         self._stack = ExitStack()
         self.clients: dict[str, list[httpx.Client]] = {"north": [], "both": []}
@@ -134,6 +141,8 @@ class Tenants:
 
     def __enter__(self) -> Tenants:
         with self._stack as stack:
+            for model in self.models:
+                stack.enter_context(model).answer_with(_answer)
             for server, others in zip(self._servers, OTHERS, strict=True):
                 stack.enter_context(server)
                 self._fill(server, others)
@@ -175,6 +184,10 @@ class Tenants:
             if known:
                 differing.append(f"{probe}\ntells {known}: {replies[-1]}")
         return differing
+
+    def prompts(self) -> list[list[str]]:
+        """All that each model was asked so far, sorted."""
+        return [sorted(_prompt(each) for each in model.requests) for model in self.models]
 
     def reply(self, client: httpx.Client, probe: Probe) -> str:
         """Return status, headers and body without what varies."""
@@ -218,6 +231,25 @@ class Tenants:
             else:
                 body = {"text": text, "document_id": name, "namespace": "south"}
                 admin.post("/v1/texts", json=body).raise_for_status()
+
+
+def _asking(model: OpenAIServer) -> dict[str, str]:
+    """Settings of a server that asks this model wherever one can be asked."""
+    return {
+        "LOREGRAPH_LLM__KIND": "openai_like",
+        "LOREGRAPH_LLM__MODEL": "test-model",
+        "LOREGRAPH_LLM__BASE_URL": model.base_url,
+        "LOREGRAPH_GRAPH__REPORT_MIN_ENTITIES": "1",
+        "OPENAI_API_KEY": "none",
+    }
+
+
+def _answer(request: Request) -> str:
+    return read_like_a_model(request, names=every_name)
+
+
+def _prompt(request: Request) -> str:
+    return "\n".join(f"{each['role']}: {each['content']}" for each in request.body["messages"])
 
 
 def _difference(replies: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ MULTILINGUAL_WINDOW_TOKENS = 128
 class MultilingualEmbedding(LocalEmbedding):
     """Unit vectors of 384 for text in any of 100 languages; loaded at the first text, thread-safe.
 
-    A vector depends on its text alone: texts are run one by one on one thread.
+    A vector depends on its text alone: each text is run by itself, on one thread.
     """
 
     def __init__(

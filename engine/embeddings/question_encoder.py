@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from graph.text.cjk import count_han
 
 from ..errors import ModelUnavailable
-from .bundled import open_session
+from .bundled import map_threads, open_session, thread_count
 from .model_files import FETCH_COMMAND, MULTILINGUAL, model_fault, model_file
 from .onnx_messages import CONTRIBUTED, model, node, tensor
 
@@ -93,10 +93,11 @@ class QuestionEncoder:
             with _LOADING:
                 self._encoder = _loaded(path)
         encoder = self._encoder
-        return np.array(
-            [_centred(encoder.vector(f"{kind}: {text}"), kind, text) for text in texts],
-            dtype=np.float32,
-        )
+
+        def embed(text: str) -> Floats:
+            return _centred(encoder.vector(f"{kind}: {text}"), kind, text)
+
+        return np.array(map_threads(embed, texts, threads=thread_count()), dtype=np.float32)
 
 
 _LOADING = threading.Lock()

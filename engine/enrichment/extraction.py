@@ -51,7 +51,7 @@ from ..storage.graph_api import (
 )
 from ..storage.library import Library
 from ..storage.preparation import read_alone
-from ..types import PendingChunk
+from ..types import SEPARATOR, PendingChunk
 from .unanswered import Unanswered, is_final
 
 STAGE = "extraction"
@@ -193,10 +193,14 @@ class LLMExtractionRunner:
     ) -> dict[str, str]:
         """Read what can be read of these, which then wait no more; why others could not be."""
         total = len(waiting)
-        planned = self.packed(
-            {sha: held[0].text for sha, held in waiting.items()},
-            {sha: _context(held) for sha, held in waiting.items()},
-        )
+        planned = [
+            pack
+            for part in _by_namespace(waiting)
+            for pack in self.packed(
+                {sha: held[0].text for sha, held in part.items()},
+                {sha: _context(held) for sha, held in part.items()},
+            )
+        ]
         progress("read with the model", 0, total)
         reasons: dict[str, str] = {}
 
@@ -425,6 +429,15 @@ class _Calls:
             return PackResult(found={}, unusable=after.unusable, dropped=dropped)
         whole = merge_extractions([before.found[key], shift_extraction(after.found[key], cut)])
         return PackResult(found={key: whole}, unusable={}, dropped=dropped)
+
+
+def _by_namespace(waiting: Waiting) -> list[Waiting]:
+    """Part texts by the namespace of their first chunk: no call shows texts of several."""
+    parts: dict[str, Waiting] = {}
+    for sha, held in waiting.items():
+        namespace, mark, _ = held[0].document_id.partition(SEPARATOR)
+        parts.setdefault(namespace if mark else "", {})[sha] = held
+    return [parts[namespace] for namespace in sorted(parts)]
 
 
 def _context(held: Sequence[UnreadChunk]) -> str:

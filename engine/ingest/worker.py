@@ -191,18 +191,17 @@ class _Terms(NamedTuple):
 
 def main() -> None:
     """Serve jobs of the reader process until its pipe closes. The first frame sets the limits."""
-    requests, replies = _take_pipes()
+    requests, replies = take_pipes()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     first = read_frame(requests, limit=MAX_REQUEST_BYTES)
     if first is None:
         return
     terms = _terms(first.message)
-    notes = _Notes()
-    notes.listen()
+    notes = Notes(LOGGER, logging.INFO)
     _limit_memory(terms.memory_bytes)
     write_frame(replies, pack_frame({"kind": "ready"}, limit=frame_limit(terms.options)))
     pending: SimpleQueue[Frame] = SimpleQueue()
-    threading.Thread(target=_receive, args=(requests, pending), daemon=True).start()
+    threading.Thread(target=receive, args=(requests, pending), daemon=True).start()
     while True:
         job = pending.get()
         _set_alarm(terms.timeout_seconds + _ALARM_GRACE_SECONDS)
@@ -211,7 +210,7 @@ def main() -> None:
         _set_alarm(0)
 
 
-def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
+def take_pipes() -> tuple[IO[bytes], IO[bytes]]:
     """Move the pipes away from parsers: stdin is empty, stdout goes to stderr."""
     requests, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDONLY)
@@ -221,7 +220,7 @@ def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
     return requests, replies
 
 
-def _receive(requests: IO[bytes], pending: SimpleQueue[Frame]) -> None:
+def receive(requests: IO[bytes], pending: SimpleQueue[Frame]) -> None:
     """Receive in a thread, so that a process without parent exits."""
     while True:
         try:
@@ -242,18 +241,15 @@ def _terms(message: Json) -> _Terms:
     )
 
 
-class _Notes(logging.Handler):
-    """Log records of readers, forwarded to the library."""
+class Notes(logging.Handler):
+    """Log records of this process, forwarded to the library."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
+    def __init__(self, name: str, level: int) -> None:
+        super().__init__(level)
         self._lines: list[str] = []
         self._left = 0
-
-    def listen(self) -> None:
-        """Hear all that is logged about reading."""
-        logger = logging.getLogger(LOGGER)
-        logger.setLevel(logging.INFO)
+        logger = logging.getLogger(name)
+        logger.setLevel(level)
         logger.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -272,7 +268,7 @@ class _Notes(logging.Handler):
         return self._lines
 
 
-def _reply_to(job: Frame, *, terms: _Terms, notes: _Notes) -> bytes:
+def _reply_to(job: Frame, *, terms: _Terms, notes: Notes) -> bytes:
     """Return a reading, or the failure.
 
     This is where everything is caught (on a member of a source, `parts` does so already). A

@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from graph.model import (
         OCCURS_WITH,
         Chunk,
+        Claim,
         Community,
         Description,
         Entity,
@@ -106,11 +107,12 @@ if TYPE_CHECKING:
         GraphExport,
         Mention,
         Report,
+        Statement,
         merge_extractions,
         shift_extraction,
     )
     from graph.naming import export_in
-    from graph.pipeline import Derived, DeriveOptions, forget_derived, gc_paused
+    from graph.pipeline import Derived, DeriveOptions, derive_graph, forget_derived, gc_paused
     from graph.resolution.llm_judge import (
         PairQuestion,
         PairVerdicts,
@@ -204,6 +206,7 @@ __all__ = [
     "SURNAMES",
     "Ask",
     "Chunk",
+    "Claim",
     "Community",
     "CommunityDetail",
     "CommunityList",
@@ -260,6 +263,7 @@ __all__ = [
     "SelectionLimits",
     "SourceQuote",
     "SqlGraphStore",
+    "Statement",
     "Subgraph",
     "Summaries",
     "UnreadChunk",
@@ -280,6 +284,7 @@ __all__ = [
     "content_words",
     "delete_chunks",
     "delete_curation",
+    "derive_graph",
     "derived_reports",
     "derived_stamp",
     "document_splitter",
@@ -411,11 +416,11 @@ _HOMES = {
     "llamaindex.store": "SqlGraphStore chunk_of_node document_splitter node_of_chunk",
     "llm": "Ask Prompt load_prompt",
     "model": (
-        "OCCURS_WITH Chunk Community Description Entity Evidence Extraction Finding GraphExport "
-        "Mention Report merge_extractions shift_extraction"
+        "OCCURS_WITH Chunk Claim Community Description Entity Evidence Extraction Finding "
+        "GraphExport Mention Report Statement merge_extractions shift_extraction"
     ),
     "naming": "export_in",
-    "pipeline": "Derived DeriveOptions forget_derived gc_paused",
+    "pipeline": "Derived DeriveOptions derive_graph forget_derived gc_paused",
     "resolution.llm_judge": "PairQuestion PairVerdicts batch_questions judge_pairs judge_prompt",
     "resolution.name_parsing": "SURNAMES given_name han_surname",
     "resolution.resolver": "RENAME delete_curation put_curation",

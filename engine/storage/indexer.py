@@ -11,11 +11,12 @@ import hashlib
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import EngineError, LibraryBusy, LibraryUnusable
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from ..enrichment.entities import EntityRefiner, RefineResult
     from ..enrichment.extraction import LLMExtractionRunner
     from ..enrichment.reports import ReportWriter
+    from .extraction_process import ExtractionProcess
     from .graph_api import KnowledgeGraphIndex
 
 _log = logging.getLogger("loregraph")
@@ -123,6 +125,7 @@ class Indexer:
         enrichment: reads chunks with a language model once they are stored; None for none.
         refiner: asks a model about names and descriptions once all is derived; None for none.
         reports: writes reports with a language model as documents come; None for none.
+        extraction: the graph's extractor, where it can work in a process of its own.
     """
 
     def __init__(
@@ -139,6 +142,7 @@ class Indexer:
         refiner: EntityRefiner | None = None,
         reports: ReportWriter | None = None,
         plain_chunkers: Sequence[Chunker] = (),
+        extraction: ExtractionProcess | None = None,
     ) -> None:
         self._library = library
         self._chunkers = (chunker, *plain_chunkers)
@@ -149,6 +153,7 @@ class Indexer:
         self._enrichment = enrichment
         self._refiner = refiner
         self._reports = reports
+        self._extraction = extraction
         parts = [*recipe, graph.extractor]
         self.recipe = hashlib.sha256("\x1f".join(parts).encode()).hexdigest()[:16]
 
@@ -194,29 +199,43 @@ class Indexer:
             for each in batch
         ]
 
-    def embed_ahead(
+    def embed_and_extract(
         self, batches: Iterable[Sequence[Prepared]], run: IndexRun, *, workers: int
-    ) -> Iterator[list[Prepared]]:
-        """Yield embedded batches in order.
+    ) -> Generator[list[Prepared], None, None]:
+        """Yield embedded and extracted batches in order.
 
-        With several workers the next batch is embedded in a thread while one is extracted and
-        stored: encoders compute outside the interpreter's lock.
+        With several workers and more than a small batch, texts are embedded by threads, whose
+        encoders compute outside the interpreter's lock, while a process extracts; both are a batch
+        ahead of what is stored.
         """
-        if workers < 2:
-            yield from (self.embed(batch, run) for batch in batches)
+        later = iter(batches)
+        first = list(islice(later, 1 if workers < 2 else 2))
+        ordered = chain(first, later)
+        if self._extraction is None or not (len(first) > 1 or _is_large(first)):
+            yield from (self.extract(self.embed(batch, run), run) for batch in ordered)
             return
-        pool = ThreadPoolExecutor(1, thread_name_prefix="loregraph-embed")
-        ahead: Future[list[Prepared]] | None = None
+        with self._extraction.open():
+            yield from self._side_by_side(ordered, run, self._extraction)
+
+    def _side_by_side(
+        self, batches: Iterable[Sequence[Prepared]], run: IndexRun, extraction: ExtractionProcess
+    ) -> Iterator[list[Prepared]]:
+        pools = [ThreadPoolExecutor(1, f"loregraph-{stage}") for stage in ("embed", "extract")]
+        ahead: list[Future[list[Prepared]]] = []
         try:
             for batch in batches:
-                following = pool.submit(copy_context().run, self.embed, batch, run)
-                if ahead is not None:
-                    yield ahead.result()
+                following = [
+                    pool.submit(copy_context().run, work, batch, run)
+                    for pool, work in zip(pools, (self.embed, self.extract), strict=True)
+                ]
+                if ahead:
+                    yield _joined(*(future.result() for future in ahead))
                 ahead = following
-            if ahead is not None:
-                yield ahead.result()
+            yield _joined(*(future.result() for future in ahead))
         finally:
-            pool.shutdown(cancel_futures=True)
+            extraction.stop()
+            for pool in pools:
+                pool.shutdown(cancel_futures=True)
 
     def embed_missing(self, run: IndexRun, only: Collection[str] | None = None) -> int:
         """Embed stored chunks that a space reads and has no vectors of; return how many texts.
@@ -481,6 +500,19 @@ class Indexer:
         known = {key: found for each in batch for key, found in each.known.items()}
         if enrichment is not None:
             store.put_extractions(known, extractor=enrichment.identity)
+
+
+def _is_large(batches: Iterable[Sequence[Prepared]]) -> bool:
+    """Check whether there is work enough to start a process for it."""
+    return sum(len(_nodes_of(batch)) for batch in batches) >= 2 * BATCH_CHUNKS
+
+
+def _joined(embedded: Iterable[Prepared], extracted: Iterable[Prepared]) -> list[Prepared]:
+    """Join what two stages made of the same batch."""
+    return [
+        replace(each, windows=other.windows, faults={**other.faults, **each.faults})
+        for each, other in zip(extracted, embedded, strict=True)
+    ]
 
 
 def _faults_of(batch: Iterable[Prepared]) -> dict[str, dict[str, Fault]]:

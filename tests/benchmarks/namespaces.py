@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -47,14 +48,19 @@ def main() -> None:
 
 
 def compare(count: int, seed: int) -> None:
-    """Half of the requests with vectors of hashed words, half without vectors."""
+    """A quarter each with vectors of hashed words or without, and with a model or without."""
     from tenants import Tenants
 
-    for kind, some in (("tfidf", count // 2), ("none", count - count // 2)):
-        env = {"LOREGRAPH_EMBEDDING__KIND": kind}
-        with tempfile.TemporaryDirectory() as folder, Tenants(Path(folder), env) as tenants:
+    for with_models, kind in product((False, True), ("tfidf", "none")):
+        env, some = {"LOREGRAPH_EMBEDDING__KIND": kind}, count // 4
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            Tenants(Path(folder), env, with_models=with_models) as tenants,
+        ):
             differing = tenants.compare(count=some, seed=seed)
-        print(f"vectors {kind}: {some} requests, {len(differing)} replies differ")
+            prompts = tenants.prompts()
+        print(f"vectors {kind}, model {with_models}: {some} requests, {len(differing)} differ")
+        print(f"{sum(map(len, prompts))} prompts, equal: {prompts[1:] == prompts[:-1]}")
         print("\n\n".join(differing))
 
 

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tenants import Tenants
 
-PROBES = 80
+PROBES, MODEL_PROBES = 80, 40
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +24,14 @@ def test_every_reply_to_a_limited_token_is_the_same_whatever_others_hold(
     tenants: Tenants,
 ) -> None:
     assert tenants.compare(count=PROBES, seed=1) == []
+
+
+def test_a_model_reads_and_answers_the_same_whatever_others_hold(tmp_path: Path) -> None:
+    with Tenants(tmp_path, with_models=True) as tenants:
+        assert tenants.compare(count=MODEL_PROBES, seed=1) == []
+        first, *others = tenants.prompts()
+    assert len(first) >= MODEL_PROBES // 10
+    assert all(other == first for other in others)
 
 
 def test_a_limited_token_is_told_of_no_figure_that_others_change(tenants: Tenants) -> None:

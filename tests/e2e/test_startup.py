@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from command_line import environment
+from command_line import environment, run
 from sample_library import SampleLibrary, sample_library
 
 NEVER = ("llama_index", "llama_index_instrumentation", "spacy", "torch", "openai", "fastapi")
@@ -56,3 +57,15 @@ def test_looking_something_up_imports_no_llamaindex_and_no_large_library(
     modules = imported(library, *arguments)
     assert "sqlalchemy" in modules
     assert modules & {*NEVER, *WITHOUT_CHINESE} == set()
+
+
+def test_the_first_question_of_a_namespace_imports_no_llamaindex(tmp_path: Path) -> None:
+    """A library of its documents is made for it meanwhile."""
+    for space in ("north", "south"):
+        (tmp_path / f"{space}.txt").write_text(f"Ada Vane lit the lamp of Port {space.title()}.")
+        done = run(tmp_path, "add", f"{space}.txt", "--namespace", space)
+        assert done.returncode == 0, done.stderr
+    asked = ["search", "Who lit the lamp?", "--namespace", "north"]
+    modules = imported(SampleLibrary(folder=tmp_path, printed=""), *asked)
+    assert modules & set(NEVER) == set()
+    assert len([*(tmp_path / "library" / "derived").glob("namespaces-*")]) == 1

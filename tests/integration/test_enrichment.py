@@ -153,6 +153,20 @@ def test_short_chunks_of_several_documents_share_a_call(
     assert len(texts_in(openai_server.requests[-1].question)) == len(LINES)
 
 
+def test_no_call_shows_texts_of_two_namespaces(opened, openai_server: OpenAIServer) -> None:
+    engine = opened(graph={"pack_tokens": 1000})
+    openai_server.answer_with(lambda _: Reply("away", status=500))
+    for number, space in enumerate(["north", "south", ""]):  # all wait for the model
+        engine.add_text(LINES[number], document_id=f"d{number}", namespace=space)
+    openai_server.answer_with(read_like_a_model)
+    before = len(openai_server.requests)
+    engine.add_text(LINES[3], document_id="d3", namespace="south")
+    shown = [texts_in(request.question) for request in openai_server.requests[before:]]
+    held = [frozenset(texts.values()) for texts in shown if texts]
+    assert frozenset([LINES[1], LINES[3]]) in held
+    assert sorted(map(len, held)) == [1, 1, 2]
+
+
 def test_a_text_that_two_documents_hold_is_paid_for_once(opened) -> None:
     engine = opened()
     engine.add_text(LINES[0], document_id="a", title="Note")

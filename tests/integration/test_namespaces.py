@@ -148,6 +148,28 @@ def everything(engine: KnowledgeEngine) -> list[object]:
     ]
 
 
+@pytest.mark.parametrize("form", ["html", "svg", "png", "graphml", "json"])
+def test_an_exported_graph_is_the_same_whatever_others_hold(
+    engines: list[KnowledgeEngine], tmp_path: Path, form: str
+) -> None:
+    """To the last byte: the whole graph, what is around an entity, a community, and an answer."""
+    group = engines[0].graph.communities(namespace="north").items[0].id
+    parts: list[dict[str, Any]] = [
+        {},
+        {"language": "zh"},
+        {"filters": ["tags=red"]},
+        {"focus": "Ada Vane", "hops": 2},
+        {"community": group},
+        *({"question": question} for question in QUESTIONS[:2]),
+    ]
+    for number, part in enumerate(parts):
+        files = [tmp_path / f"{number}-{place}.{form}" for place in range(len(engines))]
+        for engine, file in zip(engines, files, strict=True):
+            engine.export_graph(file, namespace="north", **part)
+        first, *others = (file.read_bytes() for file in files)
+        assert all(other == first for other in others), part
+
+
 def test_several_namespaces_are_read_as_a_library_of_their_documents(tmp_path: Path) -> None:
     spaces = {"north": NORTH["ship"], "west": SOUTH}
     asked = "Who is the Silver Fox?"
