@@ -213,7 +213,7 @@ def extractive_answer(
     return _declined(draft, question, is_near=is_near, least=min_evidence)
 
 
-NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": math.inf}
+NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": 2.0}
 """Probability that the library holds the answer, or the reader's logit, from which what is nearest
 is told below a word of doubt."""
 
