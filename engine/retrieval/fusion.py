@@ -136,6 +136,9 @@ def _reciprocal_ranks(scores: Scores, k: int, depth: int) -> Scores:
 
 ACROSS_LANGUAGES = 0.75
 """Share of its weight that BM25 loses where it finds no words across languages."""
+LEVEL_ACROSS = 1.2
+"""Factor of the multilingual cosine of question and passage in two languages: the model finds what
+is in one language nearer."""
 Rows = npt.NDArray[np.int64]
 Fusion = Literal["score", "rrf", "weighted_score", "weighted_rrf"]
 """Rescaled scores or reciprocal ranks; every list alike, or each by its weight."""
@@ -223,7 +226,8 @@ def rank_passages(
         multilingual: cosine by the second model (n), compared over all rows.
         multilingual_weight: 0–1, one number or one a row: what the first model leaves to it.
         apart: 0–1, one number or one a row: how far question and passage differ in language. There
-            BM25 says something where it finds words (a name in both), and nothing where not.
+            BM25 says something where it finds words (a name in both), and nothing where not, and
+            the second model's cosine counts more.
         further: more lists by name, each (n), nil where a list did not find the passage.
         fusion: how lists become one; by ranks is rescaled to 0–1 for the walk's sake.
         weights: of lists by name, 1 where not given; they count in the weighted fusions alone.
@@ -234,10 +238,12 @@ def rank_passages(
     lists = _lists(lexical_body, lexical_title, dense, dense_weight)
     row_weights = {"dense": np.asarray(dense_weight, dtype=np.float64)}
     if multilingual is not None:
-        lists["multilingual"] = np.asarray(multilingual, dtype=np.float64)
+        across = np.asarray(apart, dtype=np.float64)
+        level = 1.0 + (LEVEL_ACROSS - 1.0) * across
+        lists["multilingual"] = level * np.asarray(multilingual, dtype=np.float64)
         row_weights["multilingual"] = np.asarray(multilingual_weight, dtype=np.float64)
         if "keyword" in lists:
-            silent = np.asarray(apart, dtype=np.float64) * (1.0 - rescale(lists["keyword"]))
+            silent = across * (1.0 - rescale(lists["keyword"]))
             row_weights["keyword"] = 1.0 - ACROSS_LANGUAGES * silent
     lists |= {name: np.asarray(some, np.float64) for name, some in (further or {}).items()}
     lists = lists or {"keyword": np.zeros(0)}

@@ -53,6 +53,15 @@ def test_across_languages_words_count_where_they_are_found_and_little_where_not(
     assert ranking.scores[0] == pytest.approx(1 / 1.25)
 
 
+def test_a_passage_in_another_language_outranks_one_that_is_hardly_nearer() -> None:
+    """Alone, where nothing competes in the question's language, the factor changes no order."""
+    cosines, apart = np.array([0.50, 0.45, 0.10]), np.array([0.0, 1.0, 1.0])
+    mixed = rank_passages(None, multilingual=cosines, multilingual_weight=1.0, apart=apart)
+    assert mixed.order.tolist() == [1, 0, 2]
+    alone = rank_passages(None, multilingual=cosines, multilingual_weight=1.0, apart=1.0)
+    assert alone.order.tolist() == [0, 1, 2]
+
+
 def test_in_one_language_a_passage_without_the_words_loses_half() -> None:
     ranking = rank_passages(
         np.array([0.0, 5.0]), multilingual=np.array([0.3, 0.1]), multilingual_weight=1.0
