@@ -123,11 +123,11 @@ class QueryPipeline:
             if cached is not None:
                 answer = cached
                 replay_events(answer, listener)
+            for step in answer.trace:
+                _log.info("%s: %s (%.0f ms)", step.stage, step.detail, 1000 * step.seconds)
             for event in closing_events(answer):
                 listener(event)
             answered(answer)
-        for step in answer.trace:
-            _log.info("%s: %s (%.0f ms)", step.stage, step.detail, 1000 * step.seconds)
         return answer
 
     def retrieve(

@@ -559,20 +559,25 @@ def render_stream(
 ) -> Answer:
     """Return the final answer of a stream, displayed as it arrives where that is `visible`.
 
-    Where this is interrupted the work behind the stream is given up.
+    The stream is read to its end: its thread still writes the log and ends spans after the answer,
+    and would die with the process. Where this is interrupted the work is given up.
     """
     console = console or Console(stderr=True, quiet=not visible)
     picture = _Picture(console.width)
+    answer: Answer | None = None
     with (
         closing(events),
         Live(console=console, transient=True, refresh_per_second=_PER_SECOND) as live,
     ):
         for event in events:
             if isinstance(event, AnswerEvent):
-                return event.answer
-            picture.note(event)
-            live.update(picture.drawn())
-    raise AssertionError("a stream ends in an answer or an error")
+                answer = event.answer
+            else:
+                picture.note(event)
+                live.update(picture.drawn())
+    if answer is None:
+        raise AssertionError("a stream ends in an answer or an error")
+    return answer
 
 
 class _Picture:

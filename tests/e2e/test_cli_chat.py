@@ -122,7 +122,7 @@ def test_a_log_file_says_what_was_done(talked: Path, loregraph) -> None:
     assert done.returncode == 0, done.stderr
     assert "INFO" not in done.stderr
     lines = (talked / "logs" / "run.log").read_text(encoding="utf8").splitlines()
-    assert any(" INFO loregraph: keyword: " in line for line in lines)
+    assert any(" INFO loregraph: keyword: " in line for line in lines), lines
     done = loregraph(talked, "-v", "stats")
     assert done.returncode == 0
 

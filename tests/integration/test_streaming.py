@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -105,9 +106,18 @@ def test_without_a_model_events_come_in_order_and_end_in_what_ask_gives(
     assert text_of(events)
 
 
-def test_the_steps_told_are_those_of_the_trace(plain: KnowledgeEngine) -> None:
-    events = list(plain.stream(QUESTION, mode="local"))
-    assert tuple(e.step for e in events if isinstance(e, StepEvent)) == answer_of(events).trace
+def test_the_steps_told_are_those_of_the_trace_and_are_logged_before_the_answer(
+    plain: KnowledgeEngine, caplog: pytest.LogCaptureFixture
+) -> None:
+    logged: list[int] = []
+    events: list[Event] = []
+    with caplog.at_level(logging.INFO, "loregraph"):
+        for event in plain.stream(QUESTION, mode="local"):
+            events.append(event)
+            logged.append(len(caplog.messages))
+    trace = answer_of(events).trace
+    assert tuple(e.step for e in events if isinstance(e, StepEvent)) == trace
+    assert logged[-1] >= len(trace), "whoever stops reading at the answer finds the log whole"
 
 
 @pytest.mark.parametrize("mode", ["local", "agent"])

@@ -53,6 +53,17 @@ def test_no_control_character_of_an_answer_reaches_the_terminal() -> None:
     assert "\x07" not in drawn
 
 
+def test_the_work_behind_the_stream_has_ended_before_the_answer_is_given_back() -> None:
+    ended: list[bool] = []
+
+    def stream() -> Generator[Event]:
+        yield AnswerEvent(answer=ANSWER)
+        ended.append(True)
+
+    assert render_stream(stream(), Console(file=io.StringIO())) is ANSWER
+    assert ended == [True]
+
+
 @pytest.mark.parametrize("error", [ModelUnavailable("it is away"), KeyboardInterrupt()])
 def test_what_ends_the_stream_comes_out_and_the_work_is_given_up(error: BaseException) -> None:
     given_up: list[bool] = []
