@@ -38,17 +38,22 @@ def run(
     models: bool = False,
     env: Mapping[str, str] | None = None,
     prelude: str = "",
+    typed: str = "",
     stderr: IO[bytes] | None = None,
 ) -> Finished:
     """Run `loregraph <arguments>` there to its end; its errors are text unless they go to `stderr`.
 
-    `prelude` is Python that runs in that process first.
+    `prelude` is Python that runs in that process first, `typed` its standard input.
     """
     asked = [str(argument) for argument in arguments]
     there = environment(models=models, **(env or {}))
-    with TemporaryFile() as out, TemporaryFile() as errors:
-        said = stderr or errors
-        process = forked(asked, cwd=folder, env=there, stdout=out, stderr=said, prelude=prelude)
+    with TemporaryFile() as out, TemporaryFile() as errors, TemporaryFile() as lines:
+        lines.write(typed.encode())
+        lines.seek(0)
+        process = forked(
+            asked, cwd=folder, env=there, stdout=out, stderr=stderr or errors, stdin=lines,
+            prelude=prelude,
+        )  # fmt: skip
         try:
             code = process.wait(timeout=LONGEST_SECONDS)
         finally:

@@ -16,8 +16,13 @@ from hypothesis import HealthCheck, settings
 from openai_server import OpenAIServer
 from postgres_server import PostgresServer, programs
 from redis_server import RedisServer
+from warm_process import warm_readers
 
 _GLOBALS_MODULE = "llama_index.core.settings"
+
+# Whatever the caller's shell says: modules are compiled once, not in each of hundreds of processes.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 EXAMPLES = int(os.environ.get("LOREGRAPH_EXAMPLES", "40"))
 """Examples of a property; set the variable to look at more of them."""
@@ -123,6 +128,7 @@ def pytest_collection_finish() -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Before the first test module is imported; xdist is to keep the order of files, too."""
     config.option.loadscopereorder = False
+    warm_readers()
     if _GLOBALS_MODULE in sys.modules:
         _arm(sys.modules[_GLOBALS_MODULE])
     elif not any(isinstance(finder, _ArmingFinder) for finder in sys.meta_path):

@@ -8,11 +8,15 @@ times. Here one process imports that once and forks for each command, which is t
 own: with its folder, environment, streams, signals, memory and exit code. Nothing of `engine.cli`
 is imported before the fork, so that the command line sees the environment that it is given.
 
-This file is also the program of the process that forks.
+Processes that read files take a fifth of a second each, and are started by nearly all that adds
+files. `warm_readers` has them begin in a second such process, which imports their module alone.
+
+This file is also the program of the processes that fork.
 """
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import importlib
 import io
@@ -24,16 +28,17 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 _READY = b"ready"
 _FIELD_BYTES = 12
 _LONGEST_ORDER_BYTES = 1 << 18
-_START_SECONDS = 120
+_START_SECONDS = 600
 _SURROUNDINGS = {
     "PYTHONPATH": str(Path(__file__).parents[1]),
     "PYTHONWARNINGS": "",
@@ -52,16 +57,25 @@ HEAVY = (
     "uvicorn",
 )
 """What commands and the server import one by one; what reads the environment is not among it."""
+READER = "engine.ingest.worker"
+_COMMANDS, _READERS = "commands", "readers"
+_OPTIONS = {_COMMANDS: (), _READERS: ("-X", "utf8")}
+_starting = threading.Lock()
 
 
 class Forked:
     """As `subprocess.Popen` has it: what a test needs of a process that runs."""
+
+    stdin: IO[bytes] | None = None
+    stdout: IO[bytes] | None = None
+    stderr: IO[bytes] | None = None
 
     def __init__(self, arguments: Sequence[str], pid: int, told: int) -> None:
         self.args = list(arguments)
         self.pid = pid
         self.returncode: int | None = None
         self._told = told
+        self._looking = threading.Lock()
 
     def poll(self) -> int | None:
         """Its exit code once it has ended; of a signal, the signal's number below zero."""
@@ -92,10 +106,11 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def _looked(self, seconds: float | None) -> int | None:
-        if self.returncode is None and select.select([self._told], [], [], seconds)[0]:
-            self.returncode = int(os.read(self._told, _FIELD_BYTES))
-            os.close(self._told)
-        return self.returncode
+        with self._looking:
+            if self.returncode is None and select.select([self._told], [], [], seconds)[0]:
+                self.returncode = int(os.read(self._told, _FIELD_BYTES))
+                os.close(self._told)
+            return self.returncode
 
 
 def forked(
@@ -105,16 +120,71 @@ def forked(
     env: Mapping[str, str],
     stdout: IO[bytes],
     stderr: IO[bytes],
+    stdin: IO[bytes] | None = None,
     prelude: str = "",
 ) -> Forked:
     """`loregraph <arguments>`, running; Ctrl-C reaches it as in a terminal's foreground.
 
     `prelude` is Python that runs in it first, such as what breaks a part of ours.
     """
+    with Path(os.devnull).open("rb") as nothing:
+        streams = [(each or nothing).fileno() for each in (stdin, stdout, stderr)]
+        return _ordered(_forker(_COMMANDS), streams, arguments, cwd=cwd, env=env, prelude=prelude)
+
+
+def warm_readers(line: Callable[[], socket.socket] | None = None) -> None:
+    """Have this process's reading processes forked too; `line` leads to what forks them.
+
+    Those of which a test replaces the program are started as ever.
+    """
+    from engine.ingest import sandbox
+
+    cold = sandbox._started
+
+    @wraps(cold)
+    def started() -> Any:
+        return _reader((line or reader_line)()) if sandbox.ENTRY == READER else cold()
+
+    sandbox._started = started
+
+
+def reader_line() -> socket.socket:
+    """The line to the process that forks reading processes."""
+    with _starting:
+        return _forker(_READERS)
+
+
+def _reader(line: socket.socket) -> Forked:
+    (read, stdin), (stdout, write), (stderr, write_errors) = os.pipe(), os.pipe(), os.pipe()
+    streams = [read, write, write_errors]
+    folders = [os.path.abspath(folder) for folder in sys.path]  # noqa: PTH100 - as the product does
+    env = {**_few_threads(), **os.environ}
+    process = _ordered(line, streams, folders, cwd=Path("/"), env=env, prelude="")
+    for stream in streams:
+        os.close(stream)
+    process.stdin = os.fdopen(stdin, "wb")
+    process.stdout, process.stderr = os.fdopen(stdout, "rb"), os.fdopen(stderr, "rb")
+    return process
+
+
+def _few_threads() -> dict[str, str]:
+    from engine.ingest.sandbox import _FEW_THREADS
+
+    return _FEW_THREADS
+
+
+def _ordered(
+    line: socket.socket,
+    streams: Sequence[int],
+    arguments: Sequence[str],
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    prelude: str,
+) -> Forked:
     order = {"arguments": list(arguments), "cwd": str(cwd), "env": dict(env), "prelude": prelude}
     told, on_event = os.pipe()
-    streams = [stdout.fileno(), stderr.fileno(), on_event]
-    socket.send_fds(_forker(), [json.dumps(order).encode()], streams)
+    socket.send_fds(line, [json.dumps(order).encode()], [*streams, on_event])
     os.close(on_event)
     return Forked(arguments, int(os.read(told, _FIELD_BYTES)), told)
 
@@ -124,36 +194,39 @@ def _field(number: int) -> bytes:
 
 
 @cache
-def _forker() -> socket.socket:
-    """The line to the process that forks, which ends when this one does."""
+def _forker(kind: str) -> socket.socket:
+    """The line to a process that forks, which ends when this one does."""
     here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    readers = [reader_line()] if kind == _COMMANDS else []
+    lines = [line.fileno() for line in (there, *readers)]
     with there:
         subprocess.Popen(
-            [sys.executable, "-P", __file__, str(there.fileno())],
-            pass_fds=[there.fileno()],
+            [sys.executable, "-P", *_OPTIONS[kind], __file__, kind, *map(str, lines)],
+            pass_fds=lines,
             stdin=subprocess.DEVNULL,
-            env=os.environ | _SURROUNDINGS,
+            env=os.environ | _SURROUNDINGS | ({} if readers else _few_threads()),
         )
     here.settimeout(_START_SECONDS)
     assert here.recv(len(_READY)) == _READY
+    here.settimeout(None)  # for whoever else sends along it, too
     return here
 
 
 # --- in the process that forks ------------------------------------------------------------------
 
 
-def _next_command(line: socket.socket) -> list[str]:
-    """The arguments of a command, in the process that is to be it; the one that forks goes on."""
+def _next_order(line: socket.socket, *, is_session: bool) -> list[str]:
+    """The arguments of a process, in the process that is to be it; the one that forks goes on."""
     while True:
-        order, streams, _, _ = socket.recv_fds(line, _LONGEST_ORDER_BYTES, 3)
+        order, streams, _, _ = socket.recv_fds(line, _LONGEST_ORDER_BYTES, 4)
         if not order:
             _reap()
             os._exit(0)
         if os.fork() == 0:
             line.close()
-            *outputs, on_event = streams
-            _fork_again(on_event)
-            return _become(outputs, **json.loads(order))
+            *streams, on_event = streams
+            _fork_again(on_event, is_session=is_session)
+            return _become(streams, **json.loads(order))
         for stream in streams:
             os.close(stream)
         _reap()
@@ -166,27 +239,30 @@ def _reap() -> None:
             pass
 
 
-def _fork_again(on_event: int) -> None:
-    """Return in the new process; the one between says which that is, and how it ended."""
+def _fork_again(on_event: int, *, is_session: bool) -> None:
+    """Return in the new process, which says which it is; the one between says how it ended."""
     process = os.fork()
     if process:
-        os.write(on_event, _field(process))
         _, status = os.waitpid(process, 0)
         os.write(on_event, _field(os.waitstatus_to_exitcode(status)))
         os._exit(0)
+    if is_session:
+        os.setsid()
+    os.write(on_event, _field(os.getpid()))
     os.close(on_event)
 
 
 def _become(
-    outputs: Sequence[int], *, arguments: list[str], cwd: str, env: dict[str, str], prelude: str
+    streams: Sequence[int], *, arguments: list[str], cwd: str, env: dict[str, str], prelude: str
 ) -> list[str]:
     """Take on what a process of its own begins with."""
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
-    for stream, output in enumerate(outputs, 1):
-        os.dup2(output, stream)
-        os.close(output)
+    for stream, given in enumerate(streams):
+        os.dup2(given, stream)
+        os.close(given)
+    sys.stdin = io.TextIOWrapper(open(0, "rb"), encoding="utf8")  # noqa: SIM115
     sys.stdout = io.TextIOWrapper(open(1, "wb"), encoding="utf8")  # noqa: SIM115
     sys.stderr = io.TextIOWrapper(  # its own buffer, which the forking process does not share
         open(2, "wb"),  # noqa: SIM115
@@ -200,13 +276,20 @@ def _become(
 
 
 def main() -> None:
-    """Import what is heavy, and then be each command that is wanted."""
-    for name in HEAVY:
+    """Import what is heavy, and then be each command, or each reader, that is wanted."""
+    kind, line, *others = sys.argv[1], *(socket.socket(fileno=int(each)) for each in sys.argv[2:])
+    for name in HEAVY if kind == _COMMANDS else (READER,):
         importlib.import_module(name)
     gc.freeze()  # nothing that is shared is looked at again, and so copied
-    line = socket.socket(fileno=int(sys.argv[1]))
     line.send(_READY)
-    sys.argv = ["loregraph", *_next_command(line)]
+    arguments = _next_order(line, is_session=kind == _READERS)
+    if kind == _READERS:
+        faulthandler.enable()
+        sys.path[:] = arguments
+        importlib.import_module(READER).main()
+        return
+    warm_readers(lambda: others[0])
+    sys.argv = ["loregraph", *arguments]
     runpy.run_module("engine.cli", run_name="__main__")
 
 

@@ -26,6 +26,8 @@ from engine.types import SourceText
 MODEL, OTHER = "model", "another model"
 DIMENSION = 24
 KINDS = ["library", "qdrant", "milvus", "pgvector", "chroma"]
+SECONDS_OF_A_TRY = 10.0
+"""Enough for a healthy server; a client on its old, silent connection waits them out."""
 ODD = "命名 空间/d'1\"; DROP TABLE x; --%😀"
 
 
@@ -364,7 +366,11 @@ def test_a_server_that_falls_silent_is_one_error_and_is_asked_again_later(
     with StallingProxy(port) as proxy:
         url = address.format(proxy.port)
         dense = ExternalDense(
-            library, lambda name, size: open_store(kind, name, dimension=size, url=url), model=MODEL
+            library,
+            lambda name, size: open_store(
+                kind, name, dimension=size, url=url, timeout_seconds=SECONDS_OF_A_TRY
+            ),
+            model=MODEL,
         )
         expected = brute(library, vector(1), top_k=3)
         assert found(dense, vector(1), top_k=3) == expected

@@ -20,8 +20,8 @@ from web_browser import Tab, opened, started_browser
 def loregraph() -> Callable[..., Finished]:
     """`loregraph(folder, "ask", "…", models=False, env={…})`: run it there, and what came of it.
 
-    It begins where all is imported (`warm_process`) unless its beginning is what is looked at: its
-    help, the interpreter's own settings and limits.
+    It begins where all is imported (`warm_process`) unless its beginning is what is looked at: the
+    interpreter's own settings and limits.
     """
 
     def run(
@@ -32,7 +32,7 @@ def loregraph() -> Callable[..., Finished]:
         before: Callable[[], None] | None = None,
     ) -> Finished:
         of_python = any(name.startswith("PYTHON") for name in env or ())
-        if before is None and not of_python and "--help" not in arguments:
+        if before is None and not of_python:
             return command_line.run(folder, *arguments, models=models, env=env)
         return subprocess.run(
             [sys.executable, "-m", "engine.cli", *map(str, arguments)],

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import environment
+from command_line import Finished, environment, run
 
 
 @pytest.fixture(scope="module")
@@ -23,17 +23,8 @@ def talked(notes: Path, loregraph, tmp_path_factory: pytest.TempPathFactory) -> 
     return folder
 
 
-def chat(folder: Path, typed: str, *options: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "engine.cli", "chat", *options],
-        cwd=folder,
-        env=environment(models=False),
-        input=typed,
-        capture_output=True,
-        encoding="utf8",
-        timeout=60,
-        check=False,
-    )
+def chat(folder: Path, typed: str, *options: str) -> Finished:
+    return run(folder, "chat", *options, typed=typed)
 
 
 def test_a_follow_up_is_understood_from_what_was_said_and_the_conversation_is_kept(

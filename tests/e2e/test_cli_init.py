@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import yaml
-from command_line import environment
+from command_line import Finished, run
 from openai_server import OpenAIServer
 
 from engine.cli.init import choices, served_models
@@ -17,17 +15,8 @@ from engine.config import Settings
 KEY = "OPENAI_API_KEY"
 
 
-def init(folder: Path, *options: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "engine.cli", "init", *options],
-        cwd=folder,
-        env=environment(models=False),
-        input=typed,
-        capture_output=True,
-        encoding="utf8",
-        timeout=60,
-        check=False,
-    )
+def init(folder: Path, *options: str, typed: str = "") -> Finished:
+    return run(folder, "init", *options, typed=typed)
 
 
 def test_a_profile_without_a_model_says_what_adding_costs(tmp_path: Path) -> None:

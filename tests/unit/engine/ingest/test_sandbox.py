@@ -292,6 +292,7 @@ def test_a_process_that_does_not_start_is_an_error_that_says_why(
 
 def test_a_frozen_program_does_not_start_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(worker_handle, "_started", worker_handle._started.__wrapped__)
     with _pool() as pool, pytest.raises(EngineError, match="no Python interpreter"):
         list(pool.read([(0, _bad("fine"))]))
 
