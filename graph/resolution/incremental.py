@@ -71,6 +71,9 @@ T = TypeVar("T")
 KEPT = "names"
 """Key of the state table: the version and the overrides that kept names rest on."""
 
+BLOCKS = "2"
+"""Version of the blocks of names."""
+
 MOST = 5
 """Share of all names, one in so many, above which all are resolved."""
 
@@ -98,14 +101,18 @@ def resolve_changes(connection: Connection) -> Resolved:
     curations = read_curations(connection)
     seeds = noted_changes(connection, "name")
     version, _, before = (read_state(connection, KEPT) or "").partition("\n")
-    if version == product_version() and has_rows(connection, kept_names, len(seeds) * MOST):
+    if version == _version() and has_rows(connection, kept_names, len(seeds) * MOST):
         found = _Changes(connection, curations, _overrides(before)).resolve(seeds)
     else:
         found = _resolve_all(connection, curations)
     forget_changes(connection, "name")
     told = json.dumps([asdict(one) for one in curations], ensure_ascii=False)
-    write_state(connection, KEPT, f"{product_version()}\n{told}")
+    write_state(connection, KEPT, f"{_version()}\n{told}")
     return found
+
+
+def _version() -> str:
+    return f"{product_version()} {BLOCKS}"
 
 
 def forget_names(connection: Connection) -> None:
