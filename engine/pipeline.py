@@ -297,15 +297,16 @@ class IngestPipeline:
         failures: list[SourceFailure] = []
         with self._library.writer():
             found = {wanted: self._resolved(wanted) for wanted in sorted(set(document_ids))}
+            sources = self._library.sources_of(name for names in found.values() for name in names)
             for wanted, names in found.items():
                 if not names:
                     failures.append(_not_in_library(wanted))
                 for name in names:
                     self._indexer.remove(name)
                     removed.add(name)
-            if removed:
+            if gone := sources - self._library.sources_among(sources):
                 states = FileStateCache(self._library.path)
-                states.save(sources=self._library.sources_among(states.sources))
+                states.save(sources=states.sources - gone)
             self._indexer.derive(run)
             self._library.database.empty_log()
         self._on_change()

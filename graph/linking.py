@@ -27,6 +27,7 @@ from .storage.facts import (
     complete_words,
     faulty_chunks,
     forget_faults,
+    has_rows,
     hashed,
     hashed_end,
     in_batches,
@@ -78,8 +79,7 @@ def mark_unlinked(connection: Connection, *, gone: set[Named], come: set[Named])
     _index_starts(connection, gone=gone, come=come)
     if not gone and not come:
         return
-    count = connection.execute(select(func.count()).select_from(names)).scalar_one()
-    if (len(gone) + len(come)) * 5 > count:
+    if not has_rows(connection, names, (len(gone) + len(come)) * 5):
         connection.execute(update(chunks).values(linked=False))
         return
     again = faulty_chunks(connection, stage=LINK)

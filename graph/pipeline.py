@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from sqlalchemy import Connection, Table, bindparam, delete, func, insert, select, text, update
+from sqlalchemy import Connection, bindparam, delete, insert, select, text, update
 
 from .communities.descriptions import (
     collect_descriptions,
@@ -26,6 +26,7 @@ from .communities.descriptions import (
 )
 from .communities.incremental import (
     ANCHOR,
+    Anchor,
     LocalChange,
     Parameters,
     change_locally,
@@ -67,6 +68,7 @@ from .storage.facts import (
     facts_generation,
     forget_changes,
     forget_judgements,
+    has_rows,
     in_batches,
     noted_changes,
     put_faults,
@@ -325,12 +327,8 @@ class DeriveOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """Counts of derived rows, and how many were written."""
+    """Number of reports and of rows that a derivation wrote."""
 
-    entities: int = 0
-    relations: int = 0
-    communities: int = 0
-    reports: int = 0
     reports_written: int = 0
     rows_written: int = 0
 
@@ -365,7 +363,7 @@ def forget_derived(connection: Connection) -> None:
 
 def _derive(connection: Connection, options: DeriveOptions, report: Progress) -> Derived:
     current = facts_generation(connection)
-    noted = noted_changes(connection, "name")
+    noted = noted_changes(connection, "name") | noted_changes(connection, "link")
     laid_anew = rechunked_documents(connection, version=FORMAT)
     report("resolve", 0, 1)
     named = resolve_changes(connection)
@@ -400,10 +398,6 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
     report("report", len(again.communities), len(again.communities))
     write_state(connection, "derived", str(current))
     return Derived(
-        entities=_count(connection, entities),
-        relations=_count(connection, relations),
-        communities=_count(connection, communities),
-        reports=_count(connection, reports),
         reports_written=written,
         rows_written=clustered.written
         + sum(rows.count for rows in (entity_rows, name_rows, relation_rows, report_rows)),
@@ -442,10 +436,6 @@ def _write_descriptions(connection: Connection) -> _Said:
         )
         connection.execute(put, [{"at": one, "to": said.get(one, "")} for one in changed])
     return _Said(texts=said, changed={*changed})
-
-
-def _count(connection: Connection, table: Table) -> int:
-    return int(connection.execute(select(func.count()).select_from(table)).scalar_one())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -499,7 +489,7 @@ def _cluster(
     connection: Connection, options: DeriveOptions, entity_rows: Difference, ties: Difference
 ) -> _Clustered:
     """Cluster all entities, or take in what changed, and write the communities."""
-    count = _count(connection, entities)
+    is_large = has_rows(connection, entities, FEW_ENTITIES + 1)
     parameters = Parameters(
         max_size=options.max_community_size,
         resolution=options.resolution,
@@ -507,13 +497,12 @@ def _cluster(
         drift=options.drift,
     )
     way = options.communities
-    if way == "anchored" or (way == "auto" and count > FEW_ENTITIES):
+    if way == "anchored" or (way == "auto" and is_large):
         change = change_locally(
             connection,
             came={key[0] for key in entity_rows.come},
             gone={key[0] for key in entity_rows.gone},
             related=_ends(ties),
-            count=count,
             parameters=parameters,
         )
         if change is not None:
@@ -521,9 +510,16 @@ def _cluster(
     elif read_state(connection, ANCHOR):
         write_state(connection, ANCHOR, "")
         way = "exact"
-    found = _cluster_all(connection, options)
-    if way == "anchored" or (way == "auto" and count > FEW_ENTITIES):
-        write_anchor(connection, parameters, moved=0)
+    entity_ids = connection.execute(select(entities.c.id).order_by(entities.c.id)).scalars().all()
+    found = cluster(
+        entity_ids,
+        read_edges(connection),
+        max_size=options.max_community_size,
+        resolution=options.resolution,
+        seed=options.seed,
+    )
+    if way == "anchored" or (way == "auto" and is_large):
+        write_anchor(connection, parameters, Anchor(moved=0, of=len(entity_ids)))
     fresh, written = _write_communities(connection, found)
     return _Clustered(every=found, fresh=fresh, written=written)
 
@@ -533,18 +529,6 @@ def _ends(rows: Difference) -> set[str]:
     columns = list(relations.columns.keys())
     ends = [columns.index(name) for name in ("source_id", "target_id")]
     return {row[end] for some in (rows.before, rows.after) for row in some.values() for end in ends}
-
-
-def _cluster_all(connection: Connection, options: DeriveOptions) -> Sequence[Community]:
-    """Return the community hierarchy, in the order of `leiden.cluster_communities`."""
-    entity_ids = connection.execute(select(entities.c.id).order_by(entities.c.id)).scalars().all()
-    return cluster(
-        entity_ids,
-        read_edges(connection),
-        max_size=options.max_community_size,
-        resolution=options.resolution,
-        seed=options.seed,
-    )
 
 
 def _write_change(connection: Connection, change: LocalChange) -> _Clustered:

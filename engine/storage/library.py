@@ -544,6 +544,12 @@ class Library:
         with self.read() as connection:
             return {row.source for row in rows_in(connection, select(column), column, sources)}
 
+    def sources_of(self, document_ids: Iterable[str]) -> set[str]:
+        """Return the sources that these documents came out of."""
+        with self.read() as connection:
+            query = select(documents.c.source).where(documents.c.source != "")
+            return {row.source for row in rows_in(connection, query, documents.c.id, document_ids)}
+
     def held_among(self, document_ids: Iterable[str]) -> set[str]:
         """Return those of these ids under which a document is stored."""
         with self.read() as connection:

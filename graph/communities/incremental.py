@@ -13,7 +13,7 @@ import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection, Row, func, select
@@ -244,7 +244,6 @@ def change_locally(
     came: Collection[str],
     gone: Collection[str],
     related: Collection[str],
-    count: int,
     parameters: Parameters,
 ) -> LocalChange | None:
     """Take newcomers in and leave out what is gone, within the communities that these touch.
@@ -263,18 +262,17 @@ def change_locally(
         came: entities that are new.
         gone: entities that are no more.
         related: entities of which relations changed.
-        count: the number of entities.
         parameters: of clustering.
     """
-    drifted = read_anchor(connection, parameters)
-    if drifted is None:
+    anchor = read_anchor(connection, parameters)
+    if anchor is None:
         return None
     lonely = _alone(connection, {*related} - {*came})
     edges = edges_of(connection, {*came} | lonely)
     tied = {end for source, target, _ in edges for end in (source, target)}
     came = {*came} | (lonely & tied)
-    moved = drifted + len({*came, *gone, *related})
-    if moved > parameters.drift * count:
+    moved = anchor.moved + len({*came, *gone, *related})
+    if moved > parameters.drift * anchor.of:
         return None
     before = _subtrees(connection, {*gone} | came | tied)
     now = {one for each in before for one in each.entity_ids} - {*gone} - came
@@ -288,19 +286,30 @@ def change_locally(
         resolution=parameters.resolution,
         seed=parameters.seed,
     )
-    write_anchor(connection, parameters, moved=moved)
+    write_anchor(connection, parameters, replace(anchor, moved=moved))
     return LocalChange(before=tuple(before), after=tuple(tree.communities()))
 
 
-def read_anchor(connection: Connection, parameters: Parameters) -> int | None:
-    """Return how many entities moved since; None without a clustering of these parameters."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anchor:
+    """Number of entities at the last full clustering, and how many have changed since."""
+
+    moved: int
+    of: int
+
+
+def read_anchor(connection: Connection, parameters: Parameters) -> Anchor | None:
+    """Return the last full clustering; None without one of these parameters."""
     told = json.loads(read_state(connection, ANCHOR) or "{}")
-    return int(told["moved"]) if told.get("parameters") == str(parameters) else None
+    if told.get("parameters") != str(parameters) or "of" not in told:
+        return None
+    return Anchor(moved=int(told["moved"]), of=int(told["of"]))
 
 
-def write_anchor(connection: Connection, parameters: Parameters, *, moved: int) -> None:
-    """Store how many entities have come, gone or had ties changed."""
-    write_state(connection, ANCHOR, json.dumps({"parameters": str(parameters), "moved": moved}))
+def write_anchor(connection: Connection, parameters: Parameters, anchor: Anchor) -> None:
+    """Store the last full clustering, and how many entities have changed since."""
+    told = {"parameters": str(parameters), "moved": anchor.moved, "of": anchor.of}
+    write_state(connection, ANCHOR, json.dumps(told))
 
 
 def _alone(connection: Connection, entity_ids: Collection[str]) -> set[str]:

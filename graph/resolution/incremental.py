@@ -11,24 +11,25 @@ resolution, and its cost that of the names within reach.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TypeVar
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from ..isolation import product_version
-from ..model import Entity, Merge
+from ..model import SPEAKS_OF_A_NAME, Entity, Merge
 from ..storage.facts import (
     forget_changes,
+    has_rows,
     hashed,
     noted_changes,
     read_judgements,
     read_state,
     write_state,
 )
-from ..storage.schema import chunks, kept_names, mentions
+from ..storage.schema import chunks, kept_names, mentions, statements
 from .clusters import Clusters
 from .kept_names import (
     KeptName,
@@ -50,7 +51,8 @@ from .resolver import (
     read_curations,
     resolved_clusters,
 )
-from .rules import IDENTITY, MEMBER, READER, Link, Profile, Root
+from .rules import CROWD, IDENTITY, MEMBER, READER, Link, Profile, Root
+from .similarity import HUB
 from .stages import (
     AMONG,
     BESIDE,
@@ -68,6 +70,9 @@ T = TypeVar("T")
 
 KEPT = "names"
 """Key of the state table: the version and the overrides that kept names rest on."""
+
+BLOCKS = "2"
+"""Version of the blocks of names."""
 
 MOST = 5
 """Share of all names, one in so many, above which all are resolved."""
@@ -95,16 +100,19 @@ def resolve_changes(connection: Connection) -> Resolved:
     """Resolve the names that noted changes may touch; all if nothing is kept, or many changed."""
     curations = read_curations(connection)
     seeds = noted_changes(connection, "name")
-    count = connection.execute(select(func.count()).select_from(kept_names)).scalar_one()
     version, _, before = (read_state(connection, KEPT) or "").partition("\n")
-    if version == product_version() and len(seeds) * MOST <= count:
+    if version == _version() and has_rows(connection, kept_names, len(seeds) * MOST):
         found = _Changes(connection, curations, _overrides(before)).resolve(seeds)
     else:
         found = _resolve_all(connection, curations)
     forget_changes(connection, "name")
     told = json.dumps([asdict(one) for one in curations], ensure_ascii=False)
-    write_state(connection, KEPT, f"{product_version()}\n{told}")
+    write_state(connection, KEPT, f"{_version()}\n{told}")
     return found
+
+
+def _version() -> str:
+    return f"{product_version()} {BLOCKS}"
 
 
 def forget_names(connection: Connection) -> None:
@@ -249,25 +257,43 @@ class _Changes:
         return set(changed)
 
     def _readers(self, keys: Collection[str], more: Iterable[int]) -> set[str]:
-        """Return the names for which rules read one of these names, as it was or is."""
+        """Return the names for which rules read one of these names, as it was or is.
+
+        Of a crowd, as it was and is, rules read nothing.
+        """
         self._kept.load(keys)
-        blocks = {hashed(IDENTITY + key) for key in keys} | {*more}
+        blocks: set[int] = set()
         for key in keys:
             blocks.update(self._kept[key].held())
             if key in self._old:
                 blocks.update(self._old[key].held())
+        lost = Counter(block for old in self._old.values() for block in old.held())
+        lost.subtract(block for key in self._old for block in self._kept[key].held())
+        counts = self._kept.counts_in(blocks)
+        blocks -= {b for b in blocks if counts[b] + min(0, lost[b]) > CROWD}
+        blocks |= {hashed(IDENTITY + key) for key in keys} | {*more}
         return self._kept.keys_in(blocks, READER)
 
     def _reads_of_change(self, changed: Collection[str]) -> set[int]:
         """Return the blocks of neighbours and documents that changed names touch."""
         blocks: set[str] = set()
         for key in changed:
-            blocks |= {BESIDE + key, AMONG + key}
-            for kept in (self._kept[key], self._old.get(key)):
-                profile = kept.profile if kept else None
+            now, old = self._kept.profile(key), self._old.get(key, self._kept[key]).profile
+            if (now and now.parts) != (old and old.parts):
+                blocks.add(AMONG + key)
+            if not self._is_hub(key, changed):
+                blocks.add(BESIDE + key)
+            for profile in (now, old):
                 if profile is not None and is_common_ground(profile):
                     blocks.update(DOCUMENT + one for one in profile.name.documents)
         return {hashed(block) for block in blocks}
+
+    def _is_hub(self, key: str, changed: Collection[str]) -> bool:
+        """Check whether a name has, and had, so many neighbours that it tells nothing.
+
+        It can have lost no more than all that changed.
+        """
+        return len(self._neighbours.some_of(key, HUB + len(changed) + 2)) > HUB + len(changed) + 1
 
     def _told_by_titles(self, changed: set[str]) -> set[str]:
         """Return the names in documents that one of the changed ones is or was a title of."""
@@ -303,7 +329,7 @@ class _Changes:
         """Return the stored links, and all names, that the names asked for rest on."""
         self._kept.load(asked)
         blocks = {block for key in asked for block in self._kept[key].read()}
-        wanted = {*asked} | self._kept.keys_in(blocks, MEMBER) | self._identities(asked)
+        wanted = {*asked} | self._kept.members_of(blocks) | self._identities(asked)
         groups = (*self._decisions.groups, *self._decisions_before.groups)
         ties = [*groups, *((o.key, o.other) for links in compact.values() for o in links)]
         while True:
@@ -497,6 +523,16 @@ class _Neighbours(Mapping[str, Collection[str]]):
             found = read_neighbours(self._connection, (key,))
             self._known[key] = found.get(key, ())
         return self._known[key]
+
+    def some_of(self, key: str, most: int) -> set[str]:
+        """Return the neighbours of a key, up to so many."""
+        found: set[str] = set()
+        ends = (statements.c.subject, statements.c.object)
+        for near, far in (ends, ends[::-1]):
+            query = select(far).distinct().limit(most)
+            query = query.where(near == key, statements.c.predicate.not_in(SPEAKS_OF_A_NAME))
+            found.update(self._connection.execute(query).scalars())
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._known)

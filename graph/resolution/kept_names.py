@@ -21,7 +21,7 @@ from ..model import Name
 from ..storage.facts import in_batches
 from ..storage.schema import kept_names, name_blocks, proposed_links
 from .name_forms import as_person, with_plain_parts
-from .rules import MEMBER, READER, Link, Profile, name_profile
+from .rules import CROWD, MEMBER, READER, Link, Profile, name_profile
 
 T = TypeVar("T")
 _BATCH = 500
@@ -110,6 +110,17 @@ class KeptNames:
         for batch in _batches(sorted(set(blocks))):
             query = select(table.key).where(table.block.in_(batch), table.part.op("&")(part) != 0)
             found.update(self._connection.execute(query).scalars())
+        return found
+
+    def members_of(self, blocks: Iterable[int]) -> set[str]:
+        """Return the members of blocks; of a crowd only so many that it is seen to be one."""
+        counts = self.counts_in(blocks)
+        crowds = [block for block in sorted(counts) if counts[block] > CROWD]
+        found = self.keys_in(counts.keys() - {*crowds}, MEMBER)
+        table = name_blocks.c
+        for block in crowds:
+            query = select(table.key).where(table.block == block, table.part.op("&")(MEMBER) != 0)
+            found.update(self._connection.execute(query.limit(CROWD + 1)).scalars())
         return found
 
     def write(self, changed: Mapping[str, KeptName]) -> None:

@@ -12,7 +12,18 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, case, func, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    TextClause,
+    case,
+    func,
+    or_,
+    select,
+    text,
+)
 
 from ..model import ALSO_KNOWN_AS, OF_TYPE, SPEAKS_OF_A_NAME, Name
 from ..storage.facts import in_batches, rows_in
@@ -98,7 +109,8 @@ def read_name_facts(connection: Connection, scope: Scope) -> NameFacts:
         facts.documents[key].add(document_id)
     _read_titles(connection, scope, facts)
     facts.spoken_of.update(_keys_of_statements(connection, scope))
-    facts.described.update(_keys_of_statements(connection, scope, statements.c.description != ""))
+    described = text("statements.description != ''")  # as its index says it
+    facts.described.update(_keys_of_statements(connection, scope, described))
     return facts
 
 
@@ -212,7 +224,7 @@ def read_neighbours(
 
 
 def _keys_of_statements(
-    connection: Connection, scope: Scope, *only: ColumnElement[bool]
+    connection: Connection, scope: Scope, *only: ColumnElement[bool] | TextClause
 ) -> set[str]:
     found: set[str] = set()
     for column in (statements.c.subject, statements.c.object):

@@ -23,7 +23,7 @@ from .name_parsing import (
     is_shorter_name,
     parts_of,
 )
-from .rules import MEMBER, READER, Block, Link, Profile, Profiles, Root, share_document
+from .rules import CROWD, MEMBER, READER, Block, Link, Profile, Profiles, Root, share_document
 
 _LIFE = re.compile(r"(?P<name>\D+?),? \(?(?P<born>1\d{3}|20\d\d) ?[-–—] ?(?P<died>1\d{3}|20\d\d)")
 _EPITHET = re.compile(rf"(?:{'|'.join(sorted(EPITHETS))}) (?=\S+ \S)")
@@ -153,7 +153,9 @@ def titled_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
                 longer[words[start:]].append(key)
     for key, profile in profiles.items():
         others = longer.get(profile.parts.words, ())
-        if not profile.may_be_person or len({root(other) for other in others}) != 1:
+        if not profile.may_be_person or len(others) > CROWD:
+            continue
+        if len({root(other) for other in others}) != 1:
             continue
         for other in others:
             if profile.name.titles & profiles[other].name.documents:
@@ -177,22 +179,17 @@ def initial_links(
     About the same things are documents that have two names in common that few others have: those
     that `named` gives for each document, without it those of these profiles.
     """
-    bearers: defaultdict[str, set[str]] = defaultdict(set)
-    for key, profile in profiles.items():
-        words = profile.parts.words
-        if profile.may_be_person and len(profile.spoken_words) > 1 and not profile.is_han:
-            bearers[words[-1]].add(key)
+    fuller = defaultdict[str, list[str]](list)
+    for key, other in initial_candidates(profiles):
+        fuller[key].append(other)
     named = _names_of_documents(profiles) if named is None else named
-    for key, profile in sorted(profiles.items()):
-        if not is_initialled(profile) or not profile.may_be_person:
-            continue
-        others = sorted(bearers[profile.parts.words[-1]] - {key})
-        fuller = [o for o in others if is_shorter_name(profile.parts, profiles[o].parts)]
-        if len({root(other) for other in fuller} - {root(key)}) != 1:
+    for key in sorted(fuller):
+        profile = profiles[key]
+        if len({root(other) for other in fuller[key]} - {root(key)}) != 1:
             continue
         near = [
             other
-            for other in fuller
+            for other in sorted(fuller[key])
             if share_document(profile, profiles[other])
             or _common_ground(profile, profiles[other], named) >= _COMMON_GROUND
         ]
@@ -221,15 +218,21 @@ def is_common_ground(profile: Profile) -> bool:
 
 def initial_candidates(profiles: Profiles) -> Iterator[tuple[str, str]]:
     """Yield each name with initials, and the fuller names that these fit."""
-    bearers: defaultdict[str, list[Profile]] = defaultdict(list)
-    for profile in profiles.values():
+    bearers: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for key, profile in profiles.items():
         if profile.may_be_person and len(profile.spoken_words) > 1 and not profile.is_han:
-            bearers[profile.parts.words[-1]].append(profile)
+            bearers[_surname_and_initial(profile)].append(key)
     for key, profile in profiles.items():
         if profile.may_be_person and is_initialled(profile):
-            for other in bearers[profile.parts.words[-1]]:
-                if is_shorter_name(profile.parts, other.parts):
-                    yield key, other.name.key
+            others = bearers[_surname_and_initial(profile)]
+            for other in others if len(others) <= CROWD else ():
+                if other != key and is_shorter_name(profile.parts, profiles[other].parts):
+                    yield key, other
+
+
+def _surname_and_initial(profile: Profile) -> tuple[str, str]:
+    words = profile.parts.words
+    return words[-1], words[0][0]
 
 
 def _common_ground(one: Profile, other: Profile, named: Mapping[str, Collection[str]]) -> int:

@@ -7,7 +7,7 @@ mention it, nothing is proposed.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,6 +31,7 @@ from .name_parsing import (
 )
 from .rules import (
     BOTH,
+    CROWD,
     IDENTITY,
     MEMBER,
     READER,
@@ -71,8 +72,6 @@ def full_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
     """
     persons = {k: p for k, p in profiles.items() if _is_full_person(p)}
     for _, keys in blocking_keys(persons, lambda p: p.parts.words[-1] + p.parts.words[0][0]):
-        if len(keys) > 50:
-            continue  # an initial and a surname that half the library shares decides nothing
         for key in keys:
             fuller = [
                 o
@@ -102,18 +101,30 @@ def person_blocks(profile: Profile) -> Iterator[Block]:
         yield f"{IDENTITY}{match['name']}", READER
     if _is_full_person(profile):
         yield f"full name {words[-1]}{words[0][0]}", BOTH
-        if profile.may_be_person and len(words) > 2:
-            yield f"begun {' '.join(words[:2])}", MEMBER
+        if profile.may_be_person:
+            yield from ((_begun(each), MEMBER) for each in beginnings_of(profile.parts))
     if " " in profile.name.key and (profile.may_be_person or profile.is_bare_title):
-        yield f"begun {' '.join(words[:2])}", READER
-    if part := _short_part(profile):
-        yield f"short {part}", BOTH
-    held = _long_parts(profile) if profile.may_be_person or profile.is_bare_title else set()
+        yield _begun((words, profile.parts.numbers)), READER
+    part = _short_part(profile)
+    for each in sorted(_parts_shared(profile)):
+        yield f"short {each}", BOTH if each == part else MEMBER
+
+
+def _begun(beginning: NameBeginning) -> str:
+    words, numbers = beginning
+    return f"begun {' '.join(words)}|{' '.join(numbers)}"
+
+
+def _parts_shared(profile: Profile) -> set[str]:
+    """Return the surnames and given names by which `short_name_links` finds a name."""
+    found = {_short_part(profile)}
+    if profile.may_be_person or profile.is_bare_title:
+        found |= _long_parts(profile)
     if profile.is_han:
-        held.add(profile.name.key)
+        found.add(profile.name.key)
     if profile.parts.gender:
-        held.add(_surname(profile))
-    yield from ((f"short {each}", MEMBER) for each in sorted(held - {part}))
+        found.add(_surname(profile))
+    return found - {""}
 
 
 def begun_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
@@ -131,6 +142,8 @@ def begun_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
         if " " not in key or profile.is_han or not (profile.may_be_person or profile.is_bare_title):
             continue
         found = longer.get((profile.parts.words, profile.parts.numbers), ())
+        if len(found) > CROWD:
+            continue
         near = [o for o in found if profile.name.titles & profiles[o].name.documents]
         if len({root(other) for other in found}) == 1:
             for other in near:
@@ -182,9 +195,10 @@ def short_name_links(
     titled_keys = _titled_short(profiles)
     clusters = _clusters(profiles, root)
     told = _titles_of(profiles) if told is None else told
+    shared = Counter(part for profile in profiles.values() for part in _parts_shared(profile))
     for key, profile in profiles.items():
         part = _short_part(profile)
-        if not part:
+        if not part or shared[part] > CROWD:
             continue
         owners = index.get(part, {})
         if not owners:

@@ -30,6 +30,9 @@ MEMBER, READER, BOTH = 1, 2, 3
 Block = tuple[str, int]
 """A form that names share, and the part that one has in it (see `blocks`)."""
 
+CROWD = 50
+"""Number of names that share a form above which the form says nothing of any of them."""
+
 IDENTITY = "="
 """Begins the block of the one name of a key; that name itself need not be listed in it."""
 
@@ -269,13 +272,15 @@ def surname_links(
     Nothing where two persons of that surname are stated to have that second name.
     """
     owners: defaultdict[str, set[str]] = defaultdict(set)
+    named: defaultdict[str, set[str]] = defaultdict(set)
     for name, second in sorted(set(aliases)):
         surname = han_surname(name)
         whole = surname + second
         if surname and len(second) == 2 and whole in profiles and whole != name:
             owners[whole].add(name)
+            named[whole] |= {name, second}
     for whole in sorted(owners):
-        if len({root(name) for name in owners[whole]}) > 1:
+        if len(named[whole]) > CROWD or len({root(name) for name in owners[whole]}) > 1:
             continue
         name = min(owners[whole])
         yield Link(
@@ -317,8 +322,11 @@ def acronym_links(profiles: Profiles, root: Root) -> Iterator[Link]:
         letters = _acronym(profile)
         if not letters:
             continue
+        every = expansions.get(letters, ())
+        if len(every) > CROWD:
+            continue
         capitals = [s for s in profile.name.surfaces if s.isupper()]
-        found = [o for o in expansions.get(letters, ()) if initials_match(min(capitals), o)]
+        found = [o for o in every if initials_match(min(capitals), o)]
         if found and len({root(o) for o in found}) == 1:
             for other in sorted(found):
                 if share_document(profile, profiles[other]):
@@ -361,12 +369,15 @@ def share_document(one: Profile, other: Profile) -> bool:
 def blocking_keys(
     profiles: Profiles, form: Callable[[Profile], str]
 ) -> Iterator[tuple[str, list[str]]]:
-    """Return names (keys) that share a form and so may be one entity, two or more, sorted."""
+    """Return names (keys) that share a form and so may be one entity, two or more, sorted.
+
+    Names of a crowd are left out.
+    """
     blocks: defaultdict[str, list[str]] = defaultdict(list)
     for key, profile in profiles.items():
         blocks[form(profile)].append(key)
     for shared in sorted(blocks):
-        if shared and len(blocks[shared]) > 1:
+        if shared and 1 < len(blocks[shared]) <= CROWD:
             yield shared, sorted(blocks[shared])
 
 
@@ -479,7 +490,10 @@ def part_links(profiles: Profiles, root: Root) -> Iterator[Link]:
     for key, profile in profiles.items():
         if not _may_be_short(profile):
             continue
-        owners = index.get(profile.parts.words, set()) - {key}
+        owners = index.get(profile.parts.words, set())
+        if len(owners) > CROWD:
+            continue
+        owners = owners - {key}
         is_telling = len(profile.parts.words) >= _TELLING and not {*profile.parts.words} & _SMALL
         named = told[root(key)] if is_telling else profile.name.documents
         near = {other for other in owners if not named.isdisjoint(profiles[other].name.documents)}

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ..text.cjk import has_han
 from .name_parsing import COMMON_GIVEN_NAMES, NameParts
-from .rules import BOTH, Block, Link, Profile, Profiles, is_owner, share_document
+from .rules import BOTH, CROWD, Block, Link, Profile, Profiles, is_owner, share_document
 
 LETTERS = {
     "ø": "o", "đ": "d", "ð": "d", "ł": "l", "ß": "ss", "æ": "ae", "œ": "oe", "þ": "th", "ı": "i",
@@ -289,7 +289,7 @@ def near_pairs(spellings: Mapping[str, Spelling]) -> Iterator[Pair]:
     for key in sorted(spellings):
         for form in _near_forms(spellings[key]):
             blocks[form].append(key)
-    yield from _within(blocks)
+    yield from _within({form: some for form, some in blocks.items() if len(some) <= CROWD})
 
 
 def far_pairs(spellings: Mapping[str, Spelling]) -> Iterator[Pair]:

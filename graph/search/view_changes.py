@@ -59,12 +59,13 @@ def note_changed_rows(
         connection: to a library whose names and links are as they are now.
         is_whole: it looked at everything; views are then read as a whole.
         linked: chunks that were linked again, and names that they gained or lost.
-        facts_of: names whose facts changed.
+        facts_of: names whose facts changed, or that chunks that are gone had links to.
         name_rows: names that changed.
         entity_rows: entities that changed.
     """
     gone = noted_changes(connection, "chunk")
     forget_changes(connection, "chunk")
+    forget_changes(connection, "link")
     if is_whole:
         write_state(connection, LOG, "[]")
         return

@@ -24,6 +24,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     insert,
+    literal,
     or_,
     select,
     update,
@@ -87,6 +88,14 @@ def rows_in(
     """Run a query for the rows with one of these values in `column`, in batches."""
     for batch in in_batches(values):
         yield from connection.execute(query.where(column.in_(batch)))
+
+
+def has_rows(connection: Connection, table: Table, count: int) -> bool:
+    """Check whether a table has at least so many rows; no more of them are read."""
+    if count < 1:
+        return True
+    last = select(literal(1)).select_from(table).limit(1).offset(count - 1)
+    return connection.execute(last).first() is not None
 
 
 def value_of_row(kind: Callable[..., T], row: Row[Any], **given: object) -> T:
@@ -298,8 +307,8 @@ def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
         _delete_words(connection, batch)
         count += len(rows)
         linked = select(links.c.key).where(links.c.chunk_id.in_(batch)).distinct()
-        keys |= {*titles, *connection.execute(linked).scalars()}
-        keys |= _keys_read_from(connection, batch)
+        note_changes(connection, "link", connection.execute(linked).scalars())
+        keys |= titles | _keys_read_from(connection, batch)
         for owned in (*_READ_FROM_CHUNKS, pending, faults, links):
             connection.execute(delete(owned).where(owned.c.chunk_id.in_(batch)))
         connection.execute(delete(chunks).where(chunks.c.id.in_(batch)))

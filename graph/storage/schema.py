@@ -134,10 +134,11 @@ faults = Table(
 changes = Table(
     "changes",
     metadata,
-    Column("kind", String, primary_key=True),  # name | document | chunk
+    Column("kind", String, primary_key=True),  # name | document | chunk | link
     Column("key", Text, primary_key=True),
 )
-"""Names whose facts changed since the last derivation, documents whose chunks did, chunks gone."""
+"""Names whose facts changed since the last derivation, documents whose chunks did, chunks gone,
+and names that these had links to."""
 
 kept_names = Table(
     "kept_names",

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, insert
 
 from graph.communities.incremental import (
     GROWTH,
+    Anchor,
     Parameters,
     change_locally,
     read_anchor,
@@ -77,22 +78,23 @@ def changed(
     with database.write() as connection:
         metadata.create_all(connection)
         store(connection, previous, edges)
-        write_anchor(connection, parameters, moved=moved)
+        write_anchor(connection, parameters, Anchor(moved=moved, of=len(now)))
         change = change_locally(
             connection,
             came=now - before,
             gone=before - now,
             related=related or ends(edges),
-            count=len(now),
             parameters=parameters,
         )
-        drifted = read_anchor(connection, parameters)
+        anchor = read_anchor(connection, parameters)
     database.close()
-    if change is None:
+    if change is None or anchor is None:
         return None
     touched = {one.id for one in change.before}
     found = [*(one for one in previous if one.id not in touched), *change.after]
-    return sorted(found, key=lambda one: (one.level, -len(one.entity_ids), one.entity_ids)), drifted
+    return sorted(
+        found, key=lambda one: (one.level, -len(one.entity_ids), one.entity_ids)
+    ), anchor.moved
 
 
 def store(connection: Connection, hierarchy: list[Community], edges: list[Edge]) -> None:

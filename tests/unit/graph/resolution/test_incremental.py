@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
 from graph.model import ALSO_KNOWN_AS, OCCURS_WITH, Chunk, Extraction, Mention, Statement
-from graph.resolution import incremental
+from graph.resolution import (
+    incremental,
+    kept_names,
+    name_forms,
+    person_rules,
+    rules,
+    similarity,
+)
 from graph.resolution.incremental import forget_names, resolve_changes
 from graph.resolution.resolver import (
     MERGE,
@@ -22,9 +29,10 @@ from graph.resolution.resolver import (
     put_curation,
     resolve_facts,
 )
+from graph.resolution.rules import CROWD
 from graph.storage.database import Database
 from graph.storage.facts import delete_document, put_chunks, put_extractions, write_state
-from graph.storage.schema import kept_names, metadata, name_blocks, proposed_links
+from graph.storage import schema
 from graph.text.names import name_key
 
 NAMES = (
@@ -101,7 +109,7 @@ def decide(connection: Connection, held: dict[int, int], number: int, value: obj
 
 
 def kept(connection: Connection) -> list[list[tuple[object, ...]]]:
-    tables = (kept_names, name_blocks, proposed_links)
+    tables = (schema.kept_names, schema.name_blocks, schema.proposed_links)
     return [sorted(map(tuple, connection.execute(select(table)))) for table in tables]
 
 
@@ -109,16 +117,19 @@ def kept(connection: Connection) -> list[list[tuple[object, ...]]]:
 def connection() -> Iterator[Connection]:
     database = Database("sqlite://")
     with database.write() as opened:
-        metadata.create_all(opened)
+        schema.metadata.create_all(opened)
         yield opened
 
 
+@pytest.mark.parametrize("crowd", [2, CROWD])
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(taken=steps)
 def test_any_changes_of_documents_and_decisions_resolve_as_everything_does(
-    connection: Connection, taken: Sequence[tuple[str, int, object]]
+    connection: Connection, taken: Sequence[tuple[str, int, object]], crowd: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch, connection.begin_nested() as savepoint:
+        for module in (incremental, kept_names, name_forms, person_rules, rules, similarity):
+            patch.setattr(module, "CROWD", crowd)
         patch.setattr(incremental, "MOST", 0)  # never everything, however much changes
         write_state(connection, "derived", "0")
         resolve_changes(connection)
