@@ -30,9 +30,9 @@ from graph.resolution.resolver import (
     resolve_facts,
 )
 from graph.resolution.rules import CROWD
+from graph.storage import schema
 from graph.storage.database import Database
 from graph.storage.facts import delete_document, put_chunks, put_extractions, write_state
-from graph.storage import schema
 from graph.text.names import name_key
 
 NAMES = (
