@@ -137,15 +137,15 @@ def warm_readers(line: Callable[[], socket.socket] | None = None) -> None:
 
     Those of which a test replaces the program are started as ever.
     """
-    from engine.ingest import sandbox
+    from engine.ingest import child_process
 
-    cold = sandbox._started
+    cold = child_process._started
 
     @wraps(cold)
-    def started() -> Any:
-        return _reader((line or reader_line)()) if sandbox.ENTRY == READER else cold()
+    def started(entry: str) -> Any:
+        return _reader((line or reader_line)()) if entry == READER else cold(entry)
 
-    sandbox._started = started
+    child_process._started = started
 
 
 def reader_line() -> socket.socket:
@@ -168,7 +168,7 @@ def _reader(line: socket.socket) -> Forked:
 
 
 def _few_threads() -> dict[str, str]:
-    from engine.ingest.sandbox import _FEW_THREADS
+    from engine.ingest.child_process import _FEW_THREADS
 
     return _FEW_THREADS
 

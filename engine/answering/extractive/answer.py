@@ -31,6 +31,7 @@ from .excerpt import (
     Reader,
     around,
     choose_excerpts,
+    in_own_language,
     is_across,
     likeliest_place,
     render_excerpt,
@@ -139,9 +140,12 @@ def extractive_answer(
     Chinese question. Deterministic: ties go to the earlier sentence.
     """
     if one_excerpt and likeness is not None and passages and is_across(question, passages):
-        return answer_across(
+        told = answer_across(
             question, passages, read=likeness, text_at=text_at, min_evidence=min_evidence
         )
+        passages = in_own_language(question, passages)
+        if not told.abstained or not passages:
+            return told
     asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
     intent = question_intent(question) if one_excerpt else None

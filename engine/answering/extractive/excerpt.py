@@ -134,6 +134,12 @@ def is_across(question: str, passages: Sequence[Passage]) -> bool:
     return 2 * sum(is_chinese(each.text) != chinese for each in first) > len(first)
 
 
+def in_own_language(question: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Return the passages in the language of the question, in their order."""
+    chinese = language_of(question) == "zh"
+    return [each for each in passages if is_chinese(each.text) == chinese]
+
+
 def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
     """Order passages by how near they are to the question by themselves, without the graph.
 

@@ -107,3 +107,18 @@ def test_a_question_that_no_text_of_the_other_language_answers_is_declined() -> 
     )
 
     assert draft.abstained
+
+
+def test_where_no_text_of_the_other_language_answers_those_of_ones_own_are_read() -> None:
+    texts = ("Bread is baked at noon.", "Eggs are sold by the gate on Fridays.", FERRY)
+
+    draft = extractive_answer(
+        "去岛上的船票要提前多久买？",
+        [_passage(text) for text in texts],
+        weight=len,
+        one_excerpt=True,
+        likeness=likeness_reader(QuestionEncoder()),
+    )
+
+    assert "船票要提前一天买" in draft.text
+    assert all(citation.quote in FERRY for citation in draft.citations)

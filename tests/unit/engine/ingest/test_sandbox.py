@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import EngineError, SourceError
+from engine.ingest import child_process
 from engine.ingest import sandbox as worker_handle
 from engine.ingest.document import Content, Member, ReadOptions
 from engine.ingest.load import Part, read_parts
@@ -292,7 +293,7 @@ def test_a_process_that_does_not_start_is_an_error_that_says_why(
 
 def test_a_frozen_program_does_not_start_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    monkeypatch.setattr(worker_handle, "_started", worker_handle._started.__wrapped__)
+    monkeypatch.setattr(child_process, "_started", child_process._started.__wrapped__)
     with _pool() as pool, pytest.raises(EngineError, match="no Python interpreter"):
         list(pool.read([(0, _bad("fine"))]))
 
