@@ -7,7 +7,6 @@ of labels and texts come by argument.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +18,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from ..errors import GraphInputError
-from .packed_rows import Rows, SortedMapping, first_or_empty, pack_rows
+from .packed_rows import Rows, SortedMapping, find_string, first_or_empty, pack_rows
 
 FloatArray = npt.NDArray[np.float32]
 
@@ -179,8 +178,8 @@ class WalkGraph:
 
     def frequency(self, label: str) -> int:
         """Return the number of passages that a label stands in or that are its homes."""
-        place = bisect_left(self.names, label)
-        if place == len(self.names) or self.names[place] != label:
+        place = find_string(self.names, label)
+        if place < 0:
             return 1
         node = len(self.titles) + place
         return int(self.links.indptr[node + 1] - self.links.indptr[node])
