@@ -320,7 +320,7 @@ def _picture(
     return VectorSegment(stamp, base, tail, chunk_ids, chunk_of)
 
 
-PROBED = 1 / 16
+PROBED = 3 / 16
 LEAST_PROBED = 16
 """Cells that are compared: a share of all, and at least so many."""
 _SAMPLED, _ROUNDS = 32, 6

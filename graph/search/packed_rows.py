@@ -68,9 +68,11 @@ class StringTable(Sequence[str]):
         return low if is_there else -1
 
     def __iter__(self) -> Iterator[str]:
-        everything = self.letters.tobytes()
-        for start, end in pairwise(self.ends.tolist()):
-            yield everything[start:end].decode("utf8", "surrogatepass")
+        everything, places = self.letters.tobytes(), pairwise(self.ends.tolist())
+        if everything.isascii():  # a piece of a text takes a third of the time of its decoding
+            text = everything.decode("ascii")
+            return iter([text[start:end] for start, end in places])
+        return (everything[start:end].decode("utf8", "surrogatepass") for start, end in places)
 
 
 def first_or_empty(strings: Iterable[str]) -> str:
