@@ -191,7 +191,10 @@ class FilteredViewCache:
         view = None
         if self._shown:
             view = follow_changes(connection, self._shown[""].view, since=self._stamp)
-        return view or load_snapshot(connection, self._library.path / "derived")
+        if view is not None:
+            return view
+        content = self._library.content_stamp(connection)
+        return load_snapshot(connection, self._library.path / "derived", content=content)
 
     def _narrowed(
         self, connection: Connection, whole: FilteredView, within: DocumentFilter

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -36,7 +37,15 @@ from .graph_api import (
     splice_order,
 )
 from .library import Library
-from .postings import Count, FieldPostings, PostingBlock, idf, token_hash
+from .postings import (
+    Count,
+    FieldPostings,
+    PostingBlock,
+    PostingBuilder,
+    idf,
+    places_among,
+    token_hash,
+)
 from .schema import KeywordEntry, keywords
 
 Scores = NDArray[np.float32]
@@ -87,6 +96,11 @@ TITLE_WEIGHT = 0.3
 """The share of the title's own score, where this list alone retrieves."""
 FIELDS = ("title", "heading", "body")
 KIND = "bm25"
+ROWS_KIND = f"{files.ROWS}{KIND}"
+KEPT_FROM = 2_000
+"""Fewer chunks are listed in less time than a file is checked."""
+READ_AT_ONCE = 10_000
+"""Chunks whose tokens are in memory at once."""
 KEY = b"loregraph keywords"
 """Key of the hashes that stand for tokens in files."""
 Tokens = Callable[[str], list[str]]
@@ -119,6 +133,28 @@ class _Listed:
     readable: NDArray[np.float32]
     marks: NDArray[np.uint64]
     made: Mapping[str, KeywordEntry]
+
+    def save(self, folder: Path) -> None:
+        """Write ids and arrays, a file each."""
+        files.write_ids(folder / "documents.txt", self.documents)
+        files.write_ids(folder / "chunks.txt", self.chunk_ids)
+        np.save(folder / "readable.npy", self.readable)
+        np.save(folder / "marks.npy", self.marks)
+
+    @classmethod
+    def load(cls, folder: Path) -> _Listed:
+        """Read what was written.
+
+        Raises:
+            OSError: a file is missing.
+        """
+        return cls(
+            files.read_ids(folder / "documents.txt"),
+            tuple(files.read_ids(folder / "chunks.txt")),
+            load_array(folder / "readable.npy"),
+            load_array(folder / "marks.npy"),
+            {},
+        )
 
     def replaced(self, fresh: _Listed, documents: Collection[str]) -> _Listed:
         """Return these chunks with those of some documents replaced by fresh ones."""
@@ -260,12 +296,13 @@ class KeywordIndex:
             return self._built
 
     def _build(self, connection: Connection, now: int) -> _Built:
-        listed = self._followed(connection) or self._listed(connection)
+        listed = self._followed(connection) or self._kept_list(connection, now)
         marks = listed.marks
         held = self._built.segments if self._built else self._stored()
         known = np.concatenate([one.marks for one in held]) if held else marks[:0]
-        new = np.flatnonzero(~np.isin(marks, known))
-        gone = np.count_nonzero(~np.isin(known, marks))
+        is_same = np.array_equal(marks, known)
+        new = np.flatnonzero(~np.isin(marks, known)) if not is_same else np.zeros(0, dtype=np.int64)
+        gone = 0 if is_same else np.count_nonzero(~np.isin(known, marks))
         tail = sum(len(one.marks) for one in held[1:])
         if not held or new.size + tail + gone > WORN_ABOVE * len(marks):
             held, new = (), np.arange(len(marks))
@@ -273,8 +310,8 @@ class KeywordIndex:
             again = np.flatnonzero(np.isin(marks, held[-1].marks))
             held, new = held[:-1], np.union1d(again, new)
         if new.size:
-            texts = self._texts(connection, [listed.chunk_ids[row] for row in new], listed.made)
-            segment = _segment(marks[new], texts)
+            chunk_ids = [listed.chunk_ids[row] for row in new.tolist()]
+            segment = _segment(marks[new], self._texts(connection, chunk_ids, listed.made))
             if not held:
                 self._store(segment)
             held = (*held, segment)
@@ -294,6 +331,18 @@ class KeywordIndex:
         documents |= {row[0] for row in rows_in(connection, query, chunk_table.c.id, changed)}
         return before.replaced(self._listed(connection, documents), documents)
 
+    def _kept_list(self, connection: Connection, now: int) -> _Listed:
+        """Return the chunks of now, which an earlier process may have kept."""
+        folder = self._library.path / "derived"
+        place = folder / f"{ROWS_KIND}-{now}.{self._library.content_stamp(connection)[:32]}"
+        if files.is_valid_artifact(place):
+            with suppress(OSError):  # another process replaces it
+                return _Listed.load(place)
+        listed = self._listed(connection)
+        if len(listed.chunk_ids) >= KEPT_FROM and not listed.made:
+            files.load_artifact(place, write=listed.save, load=lambda _: True)
+        return listed
+
     def _stored(self) -> tuple[_Segment, ...]:
         """Return the base of an earlier run; empty where there is none."""
         found = files.find_artifact(self._library.path / "derived", KIND, load=_load)
@@ -309,13 +358,15 @@ class KeywordIndex:
 
     def _texts(
         self, connection: Connection, chunk_ids: Sequence[str], made: Mapping[str, KeywordEntry]
-    ) -> list[KeywordEntry]:
-        """Return the tokens of these chunks, in their order."""
+    ) -> Iterator[list[KeywordEntry]]:
+        """Yield the tokens of these chunks in their order, some at a time."""
         query = select(keywords.c.chunk_id, *(keywords.c[name] for name in KeywordEntry._fields))
-        found = dict(made)
-        for row in rows_in(connection, query, keywords.c.chunk_id, chunk_ids):
-            found[row[0]] = KeywordEntry(*row[1:])
-        return [found[chunk_id] for chunk_id in chunk_ids]
+        for first in range(0, len(chunk_ids), READ_AT_ONCE):
+            some = chunk_ids[first : first + READ_AT_ONCE]
+            found = {one: made[one] for one in some if one in made}
+            for row in rows_in(connection, query, keywords.c.chunk_id, some):
+                found[row[0]] = KeywordEntry(*row[1:])
+            yield [found[one] for one in some]
 
     def _listed(self, connection: Connection, documents: Collection[str] | None = None) -> _Listed:
         """Read the chunks of all documents, or of some."""
@@ -356,32 +407,21 @@ def _mark(chunk_id: str, stamp: str) -> int:
     return token_hash(f"{chunk_id}\x1f{stamp}", KEY)
 
 
-def _segment(marks: NDArray[np.uint64], entries: Sequence[KeywordEntry]) -> _Segment:
-    blocks = {
-        field: PostingBlock.build([getattr(entry, field) for entry in entries], key=KEY)
-        for field in FIELDS
-    }
-    return _Segment(marks, blocks)
+def _segment(marks: NDArray[np.uint64], texts: Iterable[Sequence[KeywordEntry]]) -> _Segment:
+    builders = {field: PostingBuilder(KEY) for field in FIELDS}
+    for entries in texts:
+        for field, builder in builders.items():
+            builder.add([getattr(entry, field) for entry in entries])
+    return _Segment(marks, {field: builder.block() for field, builder in builders.items()})
 
 
 def _fields(segments: Sequence[_Segment], marks: NDArray[np.uint64]) -> dict[str, FieldPostings]:
     """Return the counts of each field over the rows of these marks, in their order."""
-    order = np.argsort(marks, kind="stable")
-    places = tuple(_places(marks, order, one.marks) for one in segments)
+    places = tuple(places_among(marks, one.marks) for one in segments)
     return {
         field: FieldPostings(tuple(one.blocks[field] for one in segments), places, len(marks), KEY)
         for field in FIELDS
     }
-
-
-def _places(
-    marks: NDArray[np.uint64], order: NDArray[np.int64], wanted: NDArray[np.uint64]
-) -> NDArray[np.int64]:
-    """Return where each wanted mark stands among `marks`, -1 for none; `order` sorts them."""
-    if not len(marks):
-        return np.full(len(wanted), -1)
-    found = order[np.minimum(np.searchsorted(marks, wanted, sorter=order), len(marks) - 1)]
-    return np.where(marks[found] == wanted, found, -1)
 
 
 def _save(segment: _Segment, folder: Path) -> None:

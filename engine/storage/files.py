@@ -14,12 +14,15 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
+from ..ingest.change_detection import stat_signature
 from .graph_api import (
     WalkSnapshot,
     chunk_table,
@@ -73,12 +76,36 @@ def find_artifact(parent: Path, kind: str, *, load: Callable[[Path], T]) -> T | 
 
 
 def is_valid_artifact(folder: Path) -> bool:
-    """Check whether the folder matches its manifest exactly."""
+    """Check whether the folder matches its manifest exactly.
+
+    A file that looks as it did when it was written is not read.
+    """
     try:
         listed = json.loads((folder / MANIFEST).read_text(encoding="utf8"))
-        return bool(listed == _hashes(folder))
-    except (OSError, ValueError):
+        held = _files(folder)
+        return held.keys() == listed.keys() and all(
+            list(stat_signature(path) or ()) == listed[name][1] or _hash(path) == listed[name][0]
+            for name, path in held.items()
+        )
+    except (OSError, ValueError, TypeError, AttributeError, LookupError):
         return False
+
+
+def overwrite_rows(folder: Path, names: Iterable[str], rows: NDArray[np.int64]) -> None:
+    """Set rows of array files of an artefact to zero; from then on their look alone is checked.
+
+    Raises:
+        OSError: a file is missing, or the disk refuses.
+    """
+    listed = json.loads((folder / MANIFEST).read_text(encoding="utf8"))
+    for name in names:
+        values = np.load(folder / name, mmap_mode="r+", allow_pickle=False)
+        values[rows] = 0
+        values.flush()
+        listed[name] = ["", list(stat_signature(folder / name) or ())]
+    temporary = folder.with_name(f"{folder.name}.{os.getpid()}-{threading.get_ident()}.json.part")
+    temporary.write_text(json.dumps(listed, sort_keys=True), encoding="utf8")
+    temporary.replace(folder / MANIFEST)
 
 
 def delete_artifacts(parent: Path, kind: str) -> None:
@@ -95,8 +122,11 @@ def _write(folder: Path, write: Callable[[Path], None]) -> None:
     temporary.mkdir()
     try:
         write(temporary)
-        hashes = json.dumps(_hashes(temporary), sort_keys=True)
-        (temporary / MANIFEST).write_text(hashes, encoding="utf8")
+        listed = {
+            name: [_hash(path), list(stat_signature(path) or ())]
+            for name, path in _files(temporary).items()
+        }
+        (temporary / MANIFEST).write_text(json.dumps(listed, sort_keys=True), encoding="utf8")
         for old in sorted(folder.parent.glob(f"{folder.name.partition('-')[0]}-*")):
             if old != temporary:
                 shutil.rmtree(old, ignore_errors=True)
@@ -105,14 +135,37 @@ def _write(folder: Path, write: Callable[[Path], None]) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _hashes(folder: Path) -> dict[str, str]:
-    hashes = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name != MANIFEST:
-            with path.open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-            hashes[path.relative_to(folder).as_posix()] = digest
-    return hashes
+def _files(folder: Path) -> dict[str, Path]:
+    """Return the files of an artefact but its manifest, by name."""
+    return {
+        path.relative_to(folder).as_posix(): path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != MANIFEST
+    }
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+ROWS = "rows"
+"""Begins the kinds of files that hold ids of chunks: they go with every change."""
+BETWEEN = "\x1f"
+
+
+def write_ids(file: Path, ids: Iterable[str]) -> None:
+    """Write ids to a file."""
+    file.write_text(BETWEEN.join(ids), encoding="utf8", errors="surrogatepass", newline="")
+
+
+def read_ids(file: Path) -> list[str]:
+    """Read the ids of a file, of which there is at least one.
+
+    Raises:
+        OSError: the file is missing.
+    """
+    return file.read_bytes().decode("utf8", "surrogatepass").split(BETWEEN)
 
 
 KIND = "walk"
@@ -120,8 +173,11 @@ KEPT_FROM_CHUNKS = 2_000
 """A library of fewer chunks is read and built in less time than a file is checked."""
 
 
-def load_snapshot(connection: Connection, folder: Path) -> WalkSnapshot:
-    """Load the walk snapshot of this connection's state; `folder` is `derived/`."""
+def load_snapshot(connection: Connection, folder: Path, *, content: str = "") -> WalkSnapshot:
+    """Load the walk snapshot of this connection's state; `folder` is `derived/`.
+
+    `content` is the digest of its chunks where that is known.
+    """
     count = connection.execute(select(func.count()).select_from(chunk_table)).scalar_one()
     if count < KEPT_FROM_CHUNKS:
         return read_view(connection)
@@ -130,10 +186,12 @@ def load_snapshot(connection: Connection, folder: Path) -> WalkSnapshot:
         with gc_paused():
             save_view(read_view(connection), place)
 
-    view = load_artifact(folder / f"{KIND}-{view_stamp(connection)}", write=write, load=load_view)
+    stamp = view_stamp(connection, content=content)
+    view = load_artifact(folder / f"{KIND}-{stamp}", write=write, load=load_view)
     return read_view(connection) if view is None else view
 
 
 def invalidate_snapshots(folder: Path) -> None:
     """Delete the kept files: they hold names of texts that may have been removed."""
-    delete_artifacts(folder, KIND)
+    for kind in (KIND, f"{ROWS}*"):
+        delete_artifacts(folder, kind)

@@ -168,6 +168,7 @@ if TYPE_CHECKING:
         LINK,
         UnreadChunk,
         delete_chunks,
+        derived_generation,
         derived_stamp,
         extractions_by_text,
         facts_generation,
@@ -186,7 +187,13 @@ if TYPE_CHECKING:
         unread_chunks,
         write_state,
     )
-    from graph.storage.packed_arrays import load_array, load_view, save_view, view_stamp
+    from graph.storage.packed_arrays import (
+        content_digest,
+        load_array,
+        load_view,
+        save_view,
+        view_stamp,
+    )
     from graph.storage.schema import chunks as chunk_table
     from graph.storage.schema import faults, metadata
     from graph.text.names import bare_heading, capitalised_names
@@ -280,11 +287,13 @@ __all__ = [
     "chunk_table",
     "chunks_changed_since",
     "community_detail",
+    "content_digest",
     "content_terms",
     "content_words",
     "delete_chunks",
     "delete_curation",
     "derive_graph",
+    "derived_generation",
     "derived_reports",
     "derived_stamp",
     "document_splitter",
@@ -440,12 +449,12 @@ _HOMES = {
         "Database derived_reports is_fresh read_chunks read_communities read_export read_reports"
     ),
     "storage.facts": (
-        "DERIVE EXTRACT FAILED HAND_MADE LINK UnreadChunk delete_chunks derived_stamp "
-        "extractions_by_text facts_generation forget_faults in_batches put_chunks "
+        "DERIVE EXTRACT FAILED HAND_MADE LINK UnreadChunk delete_chunks derived_generation "
+        "derived_stamp extractions_by_text facts_generation forget_faults in_batches put_chunks "
         "put_extractions put_faults put_pending raise_generation read_extractions read_state "
         "reports_stamp rows_in text_sha unread_chunks write_state"
     ),
-    "storage.packed_arrays": "load_array load_view save_view view_stamp",
+    "storage.packed_arrays": "content_digest load_array load_view save_view view_stamp",
     "storage.schema": "faults metadata",
     "text.names": "bare_heading capitalised_names",
     "text.sentences": "Segment sentence_spans",

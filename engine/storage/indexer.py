@@ -31,6 +31,8 @@ from .graph_api import (
     Derived,
     Extraction,
     Fault,
+    chunks_changed_since,
+    derived_generation,
     graph_errors,
     is_fresh,
     isolation,
@@ -54,6 +56,7 @@ from .preparation import (
     nodes_without_vectors,
 )
 from .usage_log import drop_stale_replies
+from .vector_cache import delete_blocks, removed_rows, scrub_vectors
 from .vector_spaces import VectorSpace
 
 if TYPE_CHECKING:
@@ -325,12 +328,24 @@ class Indexer:
             self._update_vector_store(run)
             return Derived()
         with run.timed("derive"), self._library.write() as connection, graph_errors():
+            before = derived_generation(connection)
             derived = self._graph.refresh(progress=run.progress)
             drop_stale_replies(connection)  # answers quote what may be gone
-        invalidate_snapshots(self._library.path / "derived")
+        self._forget_removed(before)
         delete_changed_copies(self._library)
         self._update_vector_store(run)
         return derived
+
+    def _forget_removed(self, before: int) -> None:
+        """Take what was removed since a generation out of the files in `derived/`."""
+        folder = self._library.path / "derived"
+        invalidate_snapshots(folder)
+        with self._library.read() as connection:
+            changed = chunks_changed_since(connection, before)
+            if changed is None:
+                delete_blocks(folder)
+            elif changed:
+                scrub_vectors(folder, removed_rows(connection, changed))
 
     def _update_vector_store(self, run: IndexRun) -> None:
         """Make a vector store outside equal to the library, which is whole without it."""

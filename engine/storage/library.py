@@ -26,7 +26,7 @@ from sqlalchemy import Connection, delete, func, insert, or_, select, update
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
-from ..errors import EngineError, LibraryBusy, LibraryError, LibraryNotFound, LibraryUnusable
+from ..errors import EngineError, LibraryError, LibraryNotFound
 from ..ingest.change_detection import stat_signature
 from ..types import MetaValue, SourceText
 from . import integrity
@@ -35,7 +35,9 @@ from .graph_api import (
     Database,
     GraphError,
     chunk_table,
+    content_digest,
     delete_chunks,
+    derived_stamp,
     facts_generation,
     in_batches,
     metadata,
@@ -44,6 +46,22 @@ from .graph_api import (
     write_state,
 )
 from .integrity import find_damage
+from .library_errors import (
+    cannot_create,
+    folder_not_empty,
+    is_damage,
+    library_busy,
+    library_damaged,
+    library_not_found,
+    library_refused,
+    lost_database,
+    newer_schema,
+    not_listed,
+    not_locked,
+    other_database,
+    path_is_file,
+    read_only,
+)
 from .schema import (
     SCHEMA,
     KeywordEntry,
@@ -56,141 +74,6 @@ from .schema import (
     stamp_schema,
     vectors,
 )
-
-_DAMAGE = ("not a database", "malformed", "decode to UTF-8", "unsupported file format")
-_ANOTHER_FOLDER = "give an empty or a new folder with --library"
-
-
-def library_not_found(path: Path) -> LibraryNotFound:
-    """Return the error of a path without a library."""
-    return LibraryNotFound(f"no library at {str(path)!r}; create one with `loregraph add <files>`")
-
-
-def path_is_file(path: Path) -> LibraryUnusable:
-    """Return the error for a path that is a file."""
-    return LibraryUnusable(f"not a library: {str(path)!r} is a file; name a folder")
-
-
-def folder_not_empty(path: Path) -> LibraryUnusable:
-    """Return the error for a folder with other content."""
-    return LibraryUnusable(f"not a library: {str(path)!r} has other files in it; {_ANOTHER_FOLDER}")
-
-
-def cannot_create(path: Path, error: OSError) -> LibraryUnusable:
-    """Return the error for a folder that cannot be created."""
-    return LibraryUnusable(
-        f"cannot create a library at {str(path)!r}: {error.strerror}; choose a writable folder"
-    )
-
-
-def not_listed(path: Path, error: OSError) -> LibraryUnusable:
-    """Return the error for a folder that cannot be listed."""
-    return LibraryUnusable(
-        f"cannot read the folder {str(path)!r}: {error.strerror}; check its permissions"
-    )
-
-
-def not_locked(path: Path, error: OSError) -> LibraryUnusable:
-    """Return the error for a lock that fails without another writer."""
-    return LibraryUnusable(
-        f"cannot lock the library at {str(path)!r}: {error.strerror}; check its permissions"
-    )
-
-
-def read_only(path: Path) -> LibraryUnusable:
-    """Return the error for writing to a read-only library."""
-    return LibraryUnusable(
-        f"the library at {str(path)!r} is read-only: make its folder writable, or copy it to "
-        "where it can be written"
-    )
-
-
-def needs_recovery(path: Path) -> LibraryUnusable:
-    """Return the error for a read-only library that needs recovery."""
-    return LibraryUnusable(
-        f"the library at {str(path)!r} is read-only, and whoever wrote it last did not finish: "
-        "make its folder writable and ask it once, or copy it to where it can be written"
-    )
-
-
-def newer_schema(path: Path, *, held: int, known: int) -> LibraryUnusable:
-    """Return the error for a library of a later version."""
-    return LibraryUnusable(
-        f"the library at {str(path)!r} has schema {held}, this loregraph reads {known}: "
-        "upgrade loregraph, or build a new library"
-    )
-
-
-def other_database(database: Path) -> LibraryUnusable:
-    """Return the error for a foreign database of this name."""
-    return LibraryUnusable(
-        f"not a library: {str(database)!r} is a database of another program; {_ANOTHER_FOLDER}"
-    )
-
-
-def lost_database(database: Path) -> LibraryUnusable:
-    """Return the error for a library whose database lost its content."""
-    return LibraryUnusable(
-        f"library is damaged: {str(database)!r} is empty though it was in use; "
-        "restore it from a copy, or remove the folder and add the documents again"
-    )
-
-
-def library_busy(path: Path, *, waited_seconds: float) -> LibraryBusy:
-    """Return the error of a library whose other writer did not finish in time."""
-    return LibraryBusy(
-        f"another process is writing to {str(path)!r} (waited {waited_seconds:g} s); "
-        "try again when it is done"
-    )
-
-
-def library_damaged(database: Path, what: str) -> LibraryUnusable:
-    """Return the error of a library's damaged database."""
-    return LibraryUnusable(
-        f"library is damaged: {str(database)!r} ({what}); restore it from a copy, "
-        "or build a new library"
-    )
-
-
-def is_damage(error: Exception) -> bool:
-    """Return whether the database says that its file is damaged."""
-    return any(sign in _said(error) for sign in _DAMAGE)
-
-
-def _said(error: Exception) -> str:
-    return " ".join(str(getattr(error, "orig", None) or error).split())
-
-
-def library_refused(error: Exception, database: Path) -> LibraryBusy | LibraryUnusable:
-    """Return the engine's error for a failure of the library's database."""
-    path = database.parent
-    text = _said(error)
-    kept = "what was stored before is kept"
-    if "locked" in text or "busy" in text:
-        return LibraryBusy(f"another process is writing to {str(path)!r}; try again shortly")
-    if "unable to open" in text and not os.access(path, os.W_OK):
-        return needs_recovery(path) if database.exists() else read_only(path)
-    if "readonly" in text and not os.access(database, os.W_OK):
-        return read_only(path)
-    if "disk I/O error" in text:
-        return LibraryUnusable(
-            f"cannot write to the disk of {str(path)!r} ({text}); if it is full, make "
-            f"room and run the same command again; {kept}"
-        )
-    if "full" in text:
-        return LibraryUnusable(
-            f"disk full: {str(path)!r}; make room and run the same command again; {kept}"
-        )
-    if text.startswith(("duplicate column", "no such table", "no such column")):
-        return LibraryUnusable(
-            f"library is damaged: the tables at {str(path)!r} do not match its schema "
-            f"({text}); restore it from a copy, or build a new library"
-        )
-    if is_damage(error):
-        return library_damaged(database, text)
-    return LibraryUnusable(
-        f"cannot use the library at {str(path)!r}: {text}; run `loregraph doctor`"
-    )
 
 
 def prepare_folder(folder: Path, database_name: str, *, create: bool) -> None:
@@ -327,6 +210,7 @@ class Library:
         self.database = Database(library_url(self.path / DATABASE_NAME))
         self._lock = FileLock(self.path / "write.lock", timeout=lock_timeout_seconds)
         self._has_written = False
+        self._content: tuple[tuple[str, str], str] | None = None
         try:
             self._prepare_schema(create=create)
             self._look_for_damage()
@@ -450,6 +334,17 @@ class Library:
         if self._has_written:
             integrity.note_sound(self.path, stat_signature(self._file))
             self._has_written = False
+
+    def content_stamp(self, connection: Connection) -> str:
+        """Return a stamp of the chunks of this state, made once in each.
+
+        Counters would not do: a library that was restored counts again where it counted before.
+        """
+        state = (derived_stamp(connection), vector_stamp(connection))
+        known = self._content
+        if known is None or known[0] != state:
+            known = self._content = (state, content_digest(connection))
+        return known[1]
 
     # --- documents --------------------------------------------------------------------------
 

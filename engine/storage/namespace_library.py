@@ -31,9 +31,9 @@ from .library import (
     Library,
     changed_namespaces,
     forget_changed,
-    library_refused,
     library_url,
 )
+from .library_errors import library_refused
 
 KIND = "namespaces"
 KEPT_COPIES = 1_000

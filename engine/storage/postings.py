@@ -40,6 +40,17 @@ def token_hash(token: str, key: bytes) -> int:
     return int.from_bytes(digest.digest(), "little")
 
 
+def places_among(marks: NDArray[np.uint64], wanted: NDArray[np.uint64]) -> Rows:
+    """Return where each wanted mark stands among `marks`, -1 for none."""
+    if np.array_equal(marks, wanted):
+        return np.arange(len(marks))
+    if not len(marks):
+        return np.full(len(wanted), -1)
+    order = np.argsort(marks, kind="stable")
+    found = order[np.minimum(np.searchsorted(marks, wanted, sorter=order), len(marks) - 1)]
+    return np.where(marks[found] == wanted, found, -1)
+
+
 @dataclass(frozen=True, slots=True)
 class PostingBlock:
     """Counts of every token in the passages of one block, by token.
@@ -57,29 +68,9 @@ class PostingBlock:
     @classmethod
     def build(cls, texts: Sequence[str], *, key: bytes) -> PostingBlock:
         """Count the tokens of these texts, one row each; tokens stand between spaces."""
-        number: dict[str, int] = {}
-        lengths = np.zeros(len(texts), dtype=np.int64)
-        numbers: list[int] = []
-        for row, text in enumerate(texts):
-            words = text.split()
-            lengths[row] = len(words)
-            numbers.extend([number.setdefault(word, len(number)) for word in words])
-        hashes = np.array([token_hash(word, key) for word in number], dtype=np.uint64)
-        order = np.argsort(hashes, kind="stable")
-        rank = np.empty(order.size, dtype=np.int64)
-        rank[order] = np.arange(order.size)
-        tokens = rank[np.array(numbers, dtype=np.int64)]
-        pairs = tokens * max(1, len(texts)) + np.repeat(np.arange(len(texts)), lengths)
-        unique, counts = np.unique(pairs, return_counts=True)
-        held, rows = np.divmod(unique, max(1, len(texts)))
-        starts = np.searchsorted(held, np.arange(order.size + 1))
-        return cls(
-            hashes[order],
-            starts.astype(np.int64),
-            rows.astype(np.uint32),
-            counts.astype(np.uint32),
-            lengths,
-        )
+        builder = PostingBuilder(key)
+        builder.add(texts)
+        return builder.block()
 
     def of(self, token: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return the rows that hold a token, and how often each does."""
@@ -103,6 +94,52 @@ class PostingBlock:
             OSError: a file is missing.
         """
         return cls(*(load_array(folder / f"{name}.npy") for name in _ARRAYS))
+
+
+class PostingBuilder:
+    """Counts tokens of texts that come some at a time."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+        self._number: dict[str, int] = {}
+        self._lengths: list[NDArray[np.int64]] = []
+        self._parts: list[tuple[NDArray[np.uint32], ...]] = []
+        self._count = 0
+
+    def add(self, texts: Sequence[str]) -> None:
+        """Count further rows."""
+        number, numbers = self._number, list[int]()
+        lengths = np.zeros(len(texts), dtype=np.int64)
+        for row, text in enumerate(texts):
+            words = text.split()
+            lengths[row] = len(words)
+            numbers.extend([number.setdefault(word, len(number)) for word in words])
+        size = max(1, len(texts))
+        pairs = np.array(numbers, dtype=np.int64) * size + np.repeat(np.arange(len(texts)), lengths)
+        unique, counts = np.unique(pairs, return_counts=True)
+        held, rows = np.divmod(unique, size)
+        parts = (held, rows + self._count, counts)
+        self._parts.append(tuple(part.astype(np.uint32) for part in parts))
+        self._lengths.append(lengths)
+        self._count += len(texts)
+
+    def block(self) -> PostingBlock:
+        """Return the counts of all rows."""
+        none = np.zeros(0, dtype=np.uint32)
+        held, rows, counts = (
+            np.concatenate([none, *(part[place] for part in self._parts)]) for place in range(3)
+        )
+        self._parts.clear()
+        hashes = np.array([token_hash(word, self._key) for word in self._number], dtype=np.uint64)
+        order = np.argsort(hashes, kind="stable")
+        rank = np.empty(order.size, dtype=np.uint32)
+        rank[order] = np.arange(order.size)
+        held = rank[held]
+        starts = np.zeros(order.size + 1, dtype=np.int64)
+        np.cumsum(np.bincount(held, minlength=order.size), out=starts[1:])
+        by_token = np.argsort(held, kind="stable")  # rows came in ascending order
+        lengths = np.concatenate([none.astype(np.int64), *self._lengths])
+        return PostingBlock(hashes[order], starts, rows[by_token], counts[by_token], lengths)
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,19 @@
-"""Vectors of one model in memory, updated without copying, and an HNSW graph over very many.
+"""Vectors of one model in 8 bits, memory-mapped, followed without copying, in cells where many.
 
-An instance is never altered: the next shares its `base` block and puts new vectors into `tail`;
-deleted ones lose their chunk. Once a quarter has changed both are copied into one block. The HNSW
-graph (Malkov and Yashunin, 2016) is made once for a base block and stored as links without vectors;
-newer vectors are compared one by one, and in the place of a deleted one stands the mean of its
-neighbours.
+A block holds codes, scales and keyed marks in place of ids. A picture is never altered: the next
+one shares its `base` and puts newer vectors into `tail`; what is gone loses its chunk, and its row
+in the file is overwritten. Codes only choose candidates; cosines come from the library. Very many
+vectors are divided into cells (an inverted file; Sivic and Zisserman, 2003), and the cells nearest
+to a question are compared.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib
-import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,111 +23,182 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
 from . import files
-from .graph_api import in_batches
+from .graph_api import load_array, rows_in
+from .postings import places_among
 from .schema import vectors
 
-Key = tuple[str, int, bytes]
-"""Vector key: chunk, window and leading components, which differ by text and model."""
 HEAD_BYTES = 16
-MARK_BYTES = 16
 WORN_ABOVE = 0.25
 """The share of vectors that came or went since the base block was made."""
 FEW = 5_000
-"""Maximum vectors fetched by id; also the read batch size."""
+"""Read batch size."""
+SLICE = 512
+"""Rows compared at once: they stay in the processor's cache, and BLAS begins no threads."""
+KEPT_FROM = 2_000
+"""Fewer vectors are read in less time than a file is checked."""
+Marks = NDArray[np.uint64]
+Slots = NDArray[np.int64]
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class VectorBlock:
+    """Vectors in 8 bits: row i is about `codes[i] * scales[i]`; `marks` say whose it is.
+
+    `owners` are marks of the chunks. Where there are `centres`, rows lie by the nearest of these,
+    those of centre c at `starts[c]:starts[c + 1]`.
+    """
+
+    marks: Marks
+    owners: Marks
+    codes: NDArray[np.int8]
+    scales: Floats
+    centres: Floats
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, marks: Marks, owners: Marks, codes: NDArray[np.int8], scales: Floats
+    ) -> VectorBlock:
+        """Build a block without cells."""
+        return cls(
+            marks, owners, codes, scales, np.zeros((0, 0), np.float32), np.zeros(1, np.int64)
+        )
+
+    def __len__(self) -> int:
+        return len(self.marks)
+
+    def take(self, rows: Slots) -> VectorBlock:
+        """Return some rows, without cells."""
+        parts = (self.marks[rows], self.owners[rows], self.codes[rows], self.scales[rows])
+        return VectorBlock.of(*parts)
+
+    def joined(self, other: VectorBlock) -> VectorBlock:
+        """Return the rows of both, without cells."""
+        if not len(self):
+            return other
+        pairs = ((getattr(each, name) for each in (self, other)) for name in _ROWS)
+        return VectorBlock.of(*(np.concatenate([*pair]) for pair in pairs))
+
+    def cosines(self, query: Floats, first: int, last: int) -> Floats:
+        """Cosine of the query and each of the rows `[first, last)`, as far as 8 bits tell it."""
+        found = np.empty(last - first, dtype=np.float32)
+        part = np.empty((SLICE, self.codes.shape[1]), dtype=np.float32)
+        for start in range(first, last, SLICE):
+            end = min(last, start + SLICE)
+            np.copyto(part[: end - start], self.codes[start:end])
+            np.dot(part[: end - start], query, out=found[start - first : end - first])
+        return np.multiply(found, self.scales[first:last], out=found)
+
+    def near(self, query: Floats) -> tuple[Slots, Floats]:
+        """Return the rows of the cells nearest to the query, ascending, and their cosines."""
+        probed = max(LEAST_PROBED, int(PROBED * len(self.centres)))
+        order = np.argsort(-(self.centres @ query), kind="stable")
+        spans = [(self.starts[cell], self.starts[cell + 1]) for cell in np.sort(order[:probed])]
+        slots = np.concatenate([np.arange(*span) for span in spans])
+        return slots, np.concatenate([self.cosines(query, *map(int, span)) for span in spans])
+
+    def save(self, folder: Path) -> None:
+        """Write one array a file."""
+        for each in fields(self):
+            np.save(folder / f"{each.name}.npy", getattr(self, each.name))
+
+    @classmethod
+    def load(cls, folder: Path) -> VectorBlock:
+        """Map the arrays into memory.
+
+        Raises:
+            OSError: a file is missing.
+        """
+        return cls(*(load_array(folder / f"{each.name}.npy") for each in fields(cls)))
+
+
+_ROWS = ("marks", "owners", "codes", "scales")
+_EMPTY = VectorBlock.of(
+    np.zeros(0, np.uint64),
+    np.zeros(0, np.uint64),
+    np.zeros((0, 0), np.int8),
+    np.zeros(0, np.float32),
+)
 
 
 @dataclass(frozen=True)
 class VectorSegment:
     """All vectors as they were at one `stamp`.
 
-    Slots number the rows of `base` and then of `tail`. `slots` holds what the library holds;
-    `chunk_of` (slots) is the number of each slot's chunk in `chunk_ids`, and -1 where it is gone.
+    Slots number the rows of `base` and then of `tail`. `chunk_of` (slots) is the number of each
+    slot's chunk in `chunk_ids`, which are sorted, and -1 where it is gone.
     """
 
     stamp: str
-    base: NDArray[np.float32]
-    tail: NDArray[np.float32]
-    slots: dict[Key, int]
+    base: VectorBlock
+    tail: VectorBlock
     chunk_ids: tuple[str, ...]
-    chunk_of: NDArray[np.int64]
+    chunk_of: NDArray[np.int32]
 
     @cached_property
-    def number_of(self) -> dict[str, int]:
-        """The number of each chunk."""
-        return {chunk_id: number for number, chunk_id in enumerate(self.chunk_ids)}
+    def held(self) -> int:
+        """Return how many vectors the library holds."""
+        return int(np.count_nonzero(self.chunk_of >= 0))
 
     @property
     def needs_compaction(self) -> bool:
         """Check whether the segments need compaction."""
-        return len(self.chunk_of) - len(self.slots) + len(self.tail) > WORN_ABOVE * len(self.slots)
-
-    def at(self, slots: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the vectors in these slots."""
-        if not len(self.tail):
-            return self.base[slots]
-        found = np.empty((slots.size, self.tail.shape[1]), dtype=np.float32)
-        in_base = slots < len(self.base)
-        found[in_base] = self.base[slots[in_base]]
-        found[~in_base] = self.tail[slots[~in_base] - len(self.base)]
-        return found
-
-    def near(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Cosine of each slot's vector and the query, to the last bits."""
-        if not len(self.tail):
-            return np.asarray(self.base @ query)
-        return np.concatenate([self.base @ query, self.tail @ query])
-
-    def best_of(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the best cosine of each chunk (chunks) from one cosine per slot."""
-        best = np.full(len(self.chunk_ids) + 1, -np.inf, dtype=np.float32)  # the last: what is gone
-        np.maximum.at(best, self.chunk_of, cosines)
-        return best[:-1]
-
-    def slots_of(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the slots of these chunks, in ascending order."""
-        order, starts = self._by_chunk
-        sizes = starts[numbers + 1] - starts[numbers]
-        places = np.arange(sizes.sum()) + np.repeat(starts[numbers + 1] - np.cumsum(sizes), sizes)
-        return np.sort(order[places])
+        return len(self.chunk_of) - self.held + len(self.tail) > WORN_ABOVE * self.held
 
     @cached_property
-    def _by_chunk(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Slots in the order of their chunks, and where each chunk begins and the last ends."""
-        order = np.argsort(self.chunk_of, kind="stable")
-        starts = np.searchsorted(self.chunk_of[order], np.arange(len(self.chunk_ids) + 1))
-        return order, starts.astype(np.int64)
+    def margin(self) -> float:
+        """Return how much the cosines of codes may be off, but for one in thousands."""
+        return 2 * float(
+            max(some.max(initial=0.0) for some in (self.base.scales, self.tail.scales))
+        )
+
+    def near(self, query: Floats, *, every: bool) -> tuple[Slots, Floats]:
+        """Return slots and their cosines: all, or of the base those of the nearest cells."""
+        if every or not len(self.base.centres):
+            slots, found = np.arange(len(self.base)), self.base.cosines(query, 0, len(self.base))
+        else:
+            slots, found = self.base.near(query)
+        if not len(self.tail):
+            return slots, found
+        more = np.arange(len(self.base), len(self.chunk_of))
+        cosines = self.tail.cosines(query, 0, len(self.tail))
+        return np.concatenate([slots, more]), np.concatenate([found, cosines])
 
 
 def read_vectors(
-    connection: Connection, stamp: str, *, model: str, order: Sequence[bytes] = ()
+    connection: Connection, stamp: str, *, model: str, base: VectorBlock | None = None
 ) -> VectorSegment:
-    """Read all vectors of the library.
+    """Read all vectors of the library; those not in `base` become the tail.
 
-    `order` are the marks of what the base block shall be made of, for instance a kept graph's, and
-    what it does not name goes into the tail; a slot whose vector is gone is zero. Without it all is
-    base.
+    Without `base` all are one.
     """
-    place = {mark: slot for slot, mark in enumerate(order)}
-    size = len(order) or count_vectors(connection, model=model)
-    base, come = np.zeros((0, 0), dtype=np.float32), list[NDArray[np.float32]]()
-    slots: dict[Key, int] = {}
-    first = size  # of the slots in the tail
-    for keys, block in _blocks(connection, model):
-        if not len(base):
+    if base is not None and len(base):
+        before = VectorSegment(stamp, base, _EMPTY, (), np.zeros(0, np.int32))
+        return changed_vectors(connection, stamp, model=model, before=before)
+    chunk_ids: list[str] = []
+    block, first = _EMPTY, 0
+    size = count_vectors(connection, model=model)
+    columns = select(vectors.c.chunk_id, vectors.c.window, vectors.c.vector)
+    result = connection.execute(columns.where(vectors.c.model == model))
+    for rows in result.partitions(FEW):
+        some = _block(rows)
+        if not len(block):
             # Filled piece by piece: what is put together at the end is in memory twice.
-            base = np.zeros((size, block.shape[1]), dtype=np.float32)
-        here = np.arange(len(slots), len(slots) + len(keys))
-        if order:
-            here = np.array([place.get(vector_hash(key), -1) for key in keys], dtype=np.int64)
-            is_new = here < 0
-            base[here[~is_new]] = block[~is_new]
-            come.append(block[is_new])
-            here[is_new] = np.arange(first, first + len(come[-1]))
-            first += len(come[-1])
-        else:
-            base[here[0] : here[-1] + 1] = block
-        slots.update(zip(keys, here.tolist(), strict=True))
-    return _picture(stamp, slots, base, np.concatenate(come) if come else base[:0])
+            block = VectorBlock.of(
+                *(
+                    np.zeros((size, *getattr(some, n).shape[1:]), getattr(some, n).dtype)
+                    for n in _ROWS
+                )
+            )
+        for name in _ROWS:
+            getattr(block, name)[first : first + len(some)] = getattr(some, name)
+        first += len(some)
+        chunk_ids += [row[0] for row in rows]
+    order = np.argsort(block.marks, kind="stable")
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return _picture(stamp, block.take(order), _EMPTY, chunk_ids, places)
 
 
 def changed_vectors(
@@ -136,43 +207,38 @@ def changed_vectors(
     """Return the present vectors, reading only those missing in `before`."""
     if not len(before.base):
         return read_vectors(connection, stamp, model=model)
-    keys = _keys(connection, model)
-    known = before.slots
-    come = [key for key in keys if key not in known]
-    first = len(before.base) + len(before.tail)
-    new = {key: first + number for number, key in enumerate(come)}
+    chunk_ids, marks = _keys(connection, model)
+    known = np.concatenate([before.base.marks, before.tail.marks])
+    places = places_among(known, marks)
+    new = np.flatnonzero(places < 0)
     tail = before.tail
-    if come:
-        made = _read(connection, come, model=model)
-        tail = np.concatenate([tail, made]) if len(tail) else made
-    slots = {key: new[key] if key in new else known[key] for key in keys}
-    return _picture(stamp, slots, before.base, tail)
+    if new.size:
+        made = _read(connection, {chunk_ids[row] for row in new.tolist()}, model=model)
+        tail = tail.joined(made.take(places_among(made.marks, marks[new])))
+        places[new] = np.arange(new.size) + len(known)
+    return _picture(stamp, before.base, tail, chunk_ids, places)
 
 
 def merge_segments(held: VectorSegment) -> VectorSegment:
-    """Merge into one block in hash order, independent of arrival.
-
-    It puts chunks of one document, which are alike, far from each other: a graph that gets those
-    that are alike one after the other links them with little else.
-    """
-    keys = sorted(held.slots, key=vector_hash)
-    base = held.at(np.array([held.slots[key] for key in keys], dtype=np.int64))
-    return _picture(held.stamp, {key: slot for slot, key in enumerate(keys)}, base, base[:0])
-
-
-def vector_hash(key: Key) -> bytes:
-    """Return the hash of a key for files, so that deleted ids leave no trace."""
-    name = f"{key[0]}\x1f{key[1]}\x1f".encode("utf8", "surrogatepass")
-    return hashlib.blake2b(name + key[2], digest_size=MARK_BYTES).digest()
+    """Merge into one block in the order of marks, independent of arrival."""
+    whole = held.base.joined(held.tail) if len(held.tail) else held.base
+    slots = np.flatnonzero(held.chunk_of >= 0)
+    slots = slots[np.argsort(whole.marks[slots], kind="stable")]
+    return VectorSegment(
+        held.stamp, whole.take(slots), _EMPTY, held.chunk_ids, held.chunk_of[slots]
+    )
 
 
-def compact_vectors(held: VectorSegment, onto: VectorSegment) -> VectorSegment:
-    """Return the vectors of `held` over the base block of `onto`, the rest in the tail."""
-    come = [key for key in held.slots if key not in onto.slots]
-    tail = held.at(np.array([held.slots[key] for key in come], dtype=np.int64))
-    slots = {key: onto.slots[key] for key in held.slots if key in onto.slots}
-    slots |= {key: len(onto.base) + number for number, key in enumerate(come)}
-    return _picture(held.stamp, slots, onto.base, tail)
+def compact_vectors(held: VectorSegment, onto: VectorBlock) -> VectorSegment:
+    """Return the vectors of `held` over another base block, the rest in the tail."""
+    whole = held.base.joined(held.tail) if len(held.tail) else held.base
+    slots = np.flatnonzero(held.chunk_of >= 0)
+    places = places_among(onto.marks, whole.marks[slots])
+    new = slots[places < 0]
+    places[places < 0] = np.arange(new.size) + len(onto)
+    chunk_of = np.full(len(onto) + new.size, -1, dtype=np.int32)
+    chunk_of[places] = held.chunk_of[slots]
+    return VectorSegment(held.stamp, onto, whole.take(new), held.chunk_ids, chunk_of)
 
 
 def count_vectors(connection: Connection, *, model: str) -> int:
@@ -181,179 +247,211 @@ def count_vectors(connection: Connection, *, model: str) -> int:
     return int(connection.execute(query).scalar_one())
 
 
-def _blocks(connection: Connection, model: str) -> Iterator[tuple[list[Key], NDArray[np.float32]]]:
-    """Every vector with its key, some at a time."""
-    columns = select(vectors.c.chunk_id, vectors.c.window, vectors.c.vector)
-    result = connection.execute(columns.where(vectors.c.model == model))
-    for rows in result.partitions(FEW):
-        part: Iterable[Any] = rows
-        # Unpacked: a hundred thousand rows by attribute would take longer than their reading.
-        keys = [(chunk_id, window, content[:HEAD_BYTES]) for chunk_id, window, content in part]
-        joined = b"".join([content for _, _, content in part])
-        yield keys, np.frombuffer(joined, dtype="<f4").reshape(len(rows), -1)
+def exact_cosines(
+    connection: Connection, query: Floats, chunk_ids: Collection[str], *, model: str
+) -> dict[str, float]:
+    """Return the best cosine of each chunk that has a vector in the library.
+
+    Each is summed in a fixed order.
+    """
+    # Ids as one value: to compile a query of hundreds takes longer than to run it.
+    given = func.json_each(json.dumps(sorted({*chunk_ids}))).table_valued("value")
+    columns = select(vectors.c.chunk_id, vectors.c.vector).where(vectors.c.model == model)
+    columns = columns.where(vectors.c.chunk_id.in_(select(given.c.value)))
+    rows: Sequence[Any] = connection.execute(columns).all()
+    real = np.frombuffer(b"".join([content for _, content in rows]), dtype="<f4")
+    cosines = np.einsum("ij,j->i", real.reshape(len(rows), query.size), query)
+    best = dict[str, float]()
+    for (chunk_id, _), cosine in zip(rows, cosines.tolist(), strict=True):
+        best[chunk_id] = max(cosine, best.get(chunk_id, -np.inf))
+    return best
 
 
-def _keys(connection: Connection, model: str) -> list[Key]:
-    head = func.substr(vectors.c.vector, 1, HEAD_BYTES).label("head")
+def _hashed(*parts: str | bytes) -> int:
+    """Return the number that stands for a key in files; never 0, which stands for what is gone."""
+    told = b"\x1f".join(
+        each if isinstance(each, bytes) else each.encode("utf8", "surrogatepass") for each in parts
+    )
+    digest = hashlib.blake2b(told, digest_size=8, key=b"loregraph vectors").digest()
+    return int.from_bytes(digest, "little") or 1
+
+
+def _block(rows: Iterable[Any]) -> VectorBlock:
+    """Return the block of rows of chunk, window and vector, in their order."""
+    rows = [(chunk_id, window, content) for chunk_id, window, content in rows]
+    real = np.frombuffer(b"".join([content for _, _, content in rows]), dtype="<f4")
+    real = real.reshape(len(rows), -1)
+    scales = np.abs(real).max(axis=1, initial=0.0) / np.float32(127)
+    safe = np.where(scales > 0, scales, np.float32(1))
+    return VectorBlock.of(
+        np.array([_hashed(c, str(w), v[:HEAD_BYTES]) for c, w, v in rows], dtype=np.uint64),
+        np.array([_hashed(c) for c, _, _ in rows], dtype=np.uint64),
+        np.rint(real / safe[:, None]).astype(np.int8),
+        scales.astype(np.float32),
+    )
+
+
+def _keys(connection: Connection, model: str) -> tuple[list[str], Marks]:
+    """Return chunk and mark of every vector."""
+    head = func.substr(vectors.c.vector, 1, HEAD_BYTES)
     query = select(vectors.c.chunk_id, vectors.c.window, head).where(vectors.c.model == model)
-    rows: Iterable[Any] = connection.execute(query).all()
-    return [(chunk_id, window, bytes(start)) for chunk_id, window, start in rows]
+    rows: list[Any] = list(connection.execute(query).all())
+    marks = [_hashed(chunk_id, str(window), bytes(start)) for chunk_id, window, start in rows]
+    return [row[0] for row in rows], np.array(marks, dtype=np.uint64)
+
+
+def _read(connection: Connection, chunk_ids: Collection[str], *, model: str) -> VectorBlock:
+    """Read the vectors of some chunks."""
+    query = select(vectors.c.chunk_id, vectors.c.window, vectors.c.vector)
+    query = query.where(vectors.c.model == model)
+    if len(chunk_ids) > FEW:
+        return _block([row for row in connection.execute(query) if row[0] in chunk_ids])
+    return _block(rows_in(connection, query, vectors.c.chunk_id, chunk_ids))
 
 
 def _picture(
-    stamp: str, slots: dict[Key, int], base: NDArray[np.float32], tail: NDArray[np.float32]
+    stamp: str, base: VectorBlock, tail: VectorBlock, owners: Sequence[str], places: Slots
 ) -> VectorSegment:
-    number: dict[str, int] = {}
-    numbers = [number.setdefault(chunk_id, len(number)) for chunk_id, _, _ in slots]
-    chunk_of = np.full(len(base) + len(tail), -1, dtype=np.int64)
-    chunk_of[np.fromiter(slots.values(), dtype=np.int64, count=len(slots))] = numbers
-    return VectorSegment(stamp, base, tail, slots, tuple(number), chunk_of)
+    """Build a picture in which the vector at each place is of the chunk beside it."""
+    chunk_ids = tuple(sorted({*owners}))
+    number = {chunk_id: place for place, chunk_id in enumerate(chunk_ids)}
+    chunk_of = np.full(len(base) + len(tail), -1, dtype=np.int32)
+    chunk_of[places] = [number[chunk_id] for chunk_id in owners]
+    return VectorSegment(stamp, base, tail, chunk_ids, chunk_of)
 
 
-def _read(connection: Connection, keys: list[Key], *, model: str) -> NDArray[np.float32]:
-    """Read the vectors of these keys in order."""
-    place = {(chunk_id, window): number for number, (chunk_id, window, _) in enumerate(keys)}
-    columns = select(vectors.c.chunk_id, vectors.c.window, vectors.c.vector)
-    columns = columns.where(vectors.c.model == model)
-    several = list(in_batches(key[0] for key in keys)) if len(keys) <= FEW else []
-    queries = [columns.where(vectors.c.chunk_id.in_(batch)) for batch in several] or [columns]
-    found = np.zeros((0, 0), dtype=np.float32)
-    for query in queries:
-        rows: Iterable[Any] = connection.execute(query)
-        for chunk_id, window, content in rows:
-            if not len(found):
-                found = np.zeros((len(keys), len(content) // 4), dtype=np.float32)
-            number = place.get((chunk_id, window))
-            if number is not None:
-                found[number] = np.frombuffer(content, dtype="<f4")
-    return found
+PROBED = 3 / 16
+LEAST_PROBED = 16
+"""Cells that are compared: a share of all, and at least so many."""
+_SAMPLED, _ROUNDS = 32, 6
+"""Rows for each cell from which the centres are made, and rounds in which they move."""
 
 
-KIND = "hnsw"
-FILE_NAME = "vectors.faiss"
-MARKS = "marks"
-NEIGHBOURS = 32
-BREADTH = 256
-"""Minimum candidates a search keeps."""
-SLICE = 500
-"""Vectors added between two cancellation checks."""
+def divide(block: VectorBlock, *, is_wanted: Callable[[], bool]) -> VectorBlock | None:
+    """Return a block, which is in the order of marks, in about √n cells; always the same ones.
 
-
-@dataclass(frozen=True, slots=True)
-class VectorGraph:
-    """Finds candidates among the vectors of one base block."""
-
-    base: NDArray[np.float32]
-    index: Any
-
-    def near(
-        self, held: VectorSegment, query: NDArray[np.float32], *, count: int
-    ) -> NDArray[np.float32]:
-        """Return the cosine of each slot: nearest `count` of the base and the whole tail.
-
-        Else -inf.
-
-        Among the nearest are more than `count` where vectors are gone, so that enough are left.
-        """
-        faiss: Any = importlib.import_module("faiss")
-        gone = int(np.count_nonzero(held.chunk_of[: len(held.base)] < 0))
-        wanted = min(len(held.base), 2 * count + min(gone, count))
-        parameters = faiss.SearchParametersHNSW(efSearch=max(BREADTH, wanted))
-        scores, slots = self.index.search(query.reshape(1, -1), wanted, params=parameters)
-        cosines = np.full(len(held.chunk_of), -np.inf, dtype=np.float32)
-        found = slots[0] >= 0
-        cosines[slots[0][found]] = scores[0][found]
-        if len(held.tail):
-            cosines[len(held.base) :] = held.tail @ query
-        return cosines
-
-
-def build_hnsw(base: NDArray[np.float32], *, is_wanted: Callable[[], bool]) -> VectorGraph | None:
-    """Build the HNSW graph of a base block of vectors on one thread, deterministically.
-
-    None as soon as it is no longer wanted: it takes minutes.
+    None as soon as it is no longer wanted: a million rows take half a minute.
     """
-    faiss: Any = importlib.import_module("faiss")
-    faiss.omp_set_num_threads(1)  # of the thread that this runs in
-    index = faiss.IndexHNSWFlat(base.shape[1], NEIGHBOURS, faiss.METRIC_INNER_PRODUCT)
-    for start in range(0, len(base), SLICE):
+    count = 2 ** round(np.log2(max(len(block), 1)) / 2)
+    sample = block.codes[: _SAMPLED * count].astype(np.float32)  # marks are as good as random
+    sample *= block.scales[: len(sample), None]
+    centres = sample[:count].copy()
+    for _ in range(_ROUNDS):
+        cells = np.concatenate([*_nearest_centres(sample, centres)])
+        sums = np.zeros_like(centres)
+        np.add.at(sums, cells, sample)
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        centres = np.where(lengths > 0, sums / np.where(lengths > 0, lengths, 1), centres)
         if not is_wanted():
             return None
-        index.add(base[start : start + SLICE])
-    return VectorGraph(base, index)
+    found = []
+    for cells in _nearest_centres(block.codes, centres):
+        found.append(cells)
+        if not is_wanted():
+            return None
+    cells = np.concatenate(found)
+    order = np.argsort(cells, kind="stable")
+    starts = np.searchsorted(cells[order], np.arange(len(centres) + 1))
+    return replace(block.take(order), centres=centres, starts=starts.astype(np.int64))
 
 
-def write_hnsw(graph: VectorGraph, keys: Sequence[Key], *, folder: Path, model: str) -> bool:
-    """Write the HNSW graph of these keys to `folder` (`derived/`); return success."""
-    faiss: Any = importlib.import_module("faiss")
+def _nearest_centres(rows: NDArray[Any], centres: Floats) -> Iterator[Slots]:
+    for start in range(0, len(rows), FEW):
+        part = rows[start : start + FEW].astype(np.float32)
+        yield np.argmax(part @ centres.T, axis=1)
 
-    marks = b"".join(map(vector_hash, keys))
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def keep_block(block: VectorBlock, *, folder: Path, model: str) -> VectorBlock:
+    """Write a block to `folder` (`derived/`) and map it; the same one where the disk refuses."""
+    name = f"{_kind(model)}-{hashlib.sha256(block.marks.tobytes()).hexdigest()[:16]}"
+    kept = files.load_artifact(folder / name, write=block.save, load=VectorBlock.load)
+    return block if kept is None else kept
+
+
+def kept_block(folder: Path, *, model: str) -> VectorBlock | None:
+    """Return the block of this model in `folder` (`derived/`), which may be behind the library."""
+    return files.find_artifact(folder, _kind(model), load=VectorBlock.load)
+
+
+def kept_picture(
+    folder: Path, base: VectorBlock, *, stamp: str, content: str, model: str
+) -> VectorSegment | None:
+    """Return the picture of this content over a kept block, where one was kept."""
+
+    def load(place: Path) -> VectorSegment:
+        ids = tuple(files.read_ids(place / IDS))
+        return VectorSegment(stamp, base, _EMPTY, ids, load_array(place / "chunk_of.npy"))
+
+    place = folder / _picture_name(base, stamp, content, model)
+    try:
+        return load(place) if files.is_valid_artifact(place) else None
+    except OSError:  # another process replaces it
+        return None
+
+
+def keep_picture(held: VectorSegment, *, content: str, folder: Path, model: str) -> None:
+    """Write which chunk each row of the base is about; there is no tail."""
 
     def write(place: Path) -> None:
-        (place / MARKS).write_bytes(marks)
-        faiss.write_index(graph.index, str(place / FILE_NAME), faiss.IO_FLAG_SKIP_STORAGE)
+        files.write_ids(place / IDS, held.chunk_ids)
+        np.save(place / "chunk_of.npy", held.chunk_of)
 
-    name = f"{KIND}-{_recipe(model)}-{hashlib.sha256(marks).hexdigest()[:16]}"
-    return files.load_artifact(folder / name, write=write, load=lambda _: True) is not None
-
-
-def hnsw_available() -> bool:
-    """Check whether the extra `faiss`, which makes HNSW graphs, is installed."""
-    return importlib.util.find_spec("faiss") is not None
+    name = _picture_name(held.base, held.stamp, content, model)
+    files.load_artifact(folder / name, write=write, load=lambda _: True)
 
 
-def cached_graph(folder: Path, *, model: str) -> tuple[Path, list[bytes]] | None:
-    """Return the stored graph of this model in `folder` (`derived/`) and its block's hashes."""
-    for place in sorted(folder.glob(f"{KIND}-{_recipe(model)}-*")):
-        if place.suffix == ".part" or not files.is_valid_artifact(place):
+IDS = "ids.txt"
+
+
+def _picture_name(base: VectorBlock, stamp: str, content: str, model: str) -> str:
+    made_of = hashlib.sha256(base.marks.tobytes() + f"{stamp} {content}".encode())
+    return f"{files.ROWS}{_kind(model)}-{made_of.hexdigest()[:16]}"
+
+
+def scrub_vectors(
+    folder: Path, rows_of: Callable[[VectorBlock], Slots], *, model: str | None = None
+) -> None:
+    """Overwrite rows of the blocks kept in `folder` (`derived/`); `rows_of` tells which."""
+    kind = f"{KIND}*" if model is None else _kind(model)
+    for place in sorted(folder.glob(f"{kind}-*")):
+        if not files.is_valid_artifact(place):  # nobody will open it
             continue
-        try:
-            marks = (place / MARKS).read_bytes()
-        except FileNotFoundError:  # another process made another one
-            continue
-        starts = range(0, len(marks), MARK_BYTES)
-        return place, [marks[start : start + MARK_BYTES] for start in starts]
-    return None
+        with suppress(OSError):  # another process replaces it, or the disk is read-only
+            rows = rows_of(VectorBlock.load(place))
+            if rows.size:
+                files.overwrite_rows(place, [f"{name}.npy" for name in _ROWS], rows)
 
 
-def load_hnsw(place: Path, held: VectorSegment) -> VectorGraph | None:
-    """Load a stored HNSW graph with the vectors of the present base block.
-
-    None where it went away, or is of another size.
-    """
-    faiss: Any = importlib.import_module("faiss")
-    path = place / FILE_NAME
-    if not path.exists():
-        return None
-    index = faiss.read_index(str(path))
-    if (index.ntotal, index.d) != held.base.shape:
-        return None
-    gone = np.flatnonzero(held.chunk_of[: len(held.base)] < 0)
-    base = _with_stand_ins(index.hnsw, held.base, gone) if gone.size else held.base
-    storage = faiss.IndexFlatIP(base.shape[1])
-    storage.add(base)
-    storage.this.disown()  # the graph frees it
-    index.storage, index.own_fields = storage, True
-    return VectorGraph(held.base, index)
+def delete_blocks(folder: Path) -> None:
+    """Delete all blocks kept in `folder` (`derived/`)."""
+    files.delete_artifacts(folder, f"{KIND}*")
 
 
-def _with_stand_ins(
-    hnsw: Any, base: NDArray[np.float32], gone: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Return the base block with each deleted row replaced by its neighbours' mean."""
-    faiss: Any = importlib.import_module("faiss")
-    neighbours = faiss.vector_to_array(hnsw.neighbors)
-    offsets = faiss.vector_to_array(hnsw.offsets).astype(np.int64)
-    width = int(hnsw.nb_neighbors(0))
-    block = base.copy()
-    for row in gone.tolist():
-        linked = neighbours[offsets[row] : offsets[row] + width]
-        block[row] = base[linked[linked >= 0]].mean(axis=0) if (linked >= 0).any() else 0.0
-    return block
+def unwanted_rows(held: VectorSegment) -> Callable[[VectorBlock], Slots]:
+    """Return what tells the rows of the base whose vectors are gone."""
+    gone = held.base.marks[held.chunk_of[: len(held.base)] < 0]
+    return lambda block: np.flatnonzero(np.isin(block.marks, gone[gone > 0]))
 
 
-def _recipe(model: str) -> str:
-    """Return the settings, besides vectors, that determine the graph."""
-    faiss: Any = importlib.import_module("faiss")
-    made_of = f"{faiss.__version__} {NEIGHBOURS} {SLICE} {model}"
-    return hashlib.sha256(made_of.encode("utf8", "surrogatepass")).hexdigest()[:12]
+def removed_rows(
+    connection: Connection, chunk_ids: Collection[str]
+) -> Callable[[VectorBlock], Slots]:
+    """Return what tells the rows of these chunks that the library no longer has."""
+    head = func.substr(vectors.c.vector, 1, HEAD_BYTES)
+    query = select(vectors.c.chunk_id, vectors.c.window, head)
+    found = rows_in(connection, query, vectors.c.chunk_id, chunk_ids)
+    present = np.array([_hashed(c, str(w), bytes(v)) for c, w, v in found], dtype=np.uint64)
+    owners = np.array([_hashed(chunk_id) for chunk_id in chunk_ids], dtype=np.uint64)
+    return lambda block: np.flatnonzero(
+        np.isin(block.owners, owners) & ~np.isin(block.marks, present)
+    )
+
+
+KIND = "vectors"
+
+
+def _kind(model: str) -> str:
+    return KIND + hashlib.sha256(model.encode("utf8", "surrogatepass")).hexdigest()[:12]

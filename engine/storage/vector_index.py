@@ -1,9 +1,9 @@
 """Search in the vectors of a library, which `llamaindex.LibraryVectorStore` writes.
 
-A long chunk has several vectors, and a question is compared with the best of them. Search is exact
-up to 200,000 vectors; above, an HNSW graph finds candidates, and vectors added since it was made
-are compared beside it. Cosines returned are exact in both cases. Compaction into one block with a
-new graph runs in a thread; questions go on meanwhile.
+A long chunk has several vectors, and a question is compared with the best of them. Codes of 8 bits
+choose candidates: all are compared up to 400,000 vectors, above those of the cells nearest to the
+question, beside all that were added since cells were made. Cosines are those of the library's own
+vectors. New cells are made in a thread; questions go on meanwhile.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from sqlalchemy import Connection
 
 from .library import Library, unit_length, vector_stamp
 from .vector_cache import (
-    VectorGraph,
+    KEPT_FROM,
     VectorSegment,
-    build_hnsw,
-    cached_graph,
     changed_vectors,
     compact_vectors,
-    count_vectors,
-    hnsw_available,
-    load_hnsw,
+    divide,
+    exact_cosines,
+    keep_block,
+    keep_picture,
+    kept_block,
+    kept_picture,
     merge_segments,
     read_vectors,
-    write_hnsw,
+    scrub_vectors,
+    unwanted_rows,
 )
 
 _STOPPING = threading.Event()
@@ -39,8 +41,8 @@ _running: set[threading.Thread] = set()
 logger = logging.getLogger("loregraph.index")
 
 
-class BackgroundCompactor:
-    """The graph that goes with the pictures of one model's vectors in one library.
+class BackgroundDivision:
+    """Divides the vectors of one model in one library into cells.
 
     Args:
         folder: `derived/`.
@@ -60,43 +62,15 @@ class BackgroundCompactor:
         self._model = model
         self._swap = swap
         self._guard = threading.Lock()
-        self._graph: VectorGraph | None = None
         self._thread: threading.Thread | None = None
-        self._failed: NDArray[np.float32] | None = None
         self._closed = False
 
-    def opened(self, read: Callable[[Sequence[bytes]], VectorSegment]) -> VectorSegment:
-        """Load vectors in the order of a stored graph, used unless it needs compaction."""
-        found = cached_graph(self._folder, model=self._model) if hnsw_available() else None
-        held = read(found[1] if found is not None else ())
-        if found is not None:
-            self._graph = load_hnsw(found[0], held)
-        return held
-
-    def near(
-        self, held: VectorSegment, query: NDArray[np.float32], *, count: int
-    ) -> NDArray[np.float32] | None:
-        """Search like `VectorGraph.near`; None without a graph for this state."""
-        graph = self._graph
-        if graph is None or graph.base is not held.base:
-            return None
-        return graph.near(held, query, count=count)
-
     def tend(self, held: VectorSegment) -> None:
-        """Begin to make a new block and graph where this picture needs them; never waits."""
-        graph = self._graph
-        if graph is not None and graph.base is held.base and not held.needs_compaction:
+        """Begin to make new cells where this picture needs them; never waits."""
+        if len(held.base.centres) and not held.needs_compaction:
             return
         with self._guard:
-            if self._thread is not None or self._failed is held.base or not self._is_wanted():
-                return
-            if not hnsw_available():
-                logger.warning(
-                    "%d vectors are compared one by one: pip install 'loregraph[faiss]' for a "
-                    "search graph",
-                    len(held.slots),
-                )
-                self._failed = held.base
+            if self._thread is not None or not self._is_wanted():
                 return
             # A thread of its own and no pool: a pool would be waited for when the program ends.
             self._thread = threading.Thread(
@@ -122,28 +96,19 @@ class BackgroundCompactor:
     def _run(self, held: VectorSegment) -> None:
         try:
             self._make(held)
-        except (RuntimeError, MemoryError) as error:  # of the graph's library
-            logger.warning(
-                "cannot build the search graph of %d vectors: %s; they are compared one by one",
-                len(held.slots),
-                error,
-            )
-            self._failed = held.base
         finally:
             with self._guard:
                 _running.discard(threading.current_thread())
                 self._thread = None
 
     def _make(self, held: VectorSegment) -> None:
-        whole = merge_segments(held)
-        graph = build_hnsw(whole.base, is_wanted=self._is_wanted)
-        if graph is None:
+        block = divide(merge_segments(held).base, is_wanted=self._is_wanted)
+        if block is None:
             return
-        write_hnsw(graph, list(whole.slots), folder=self._folder, model=self._model)
-        self._graph = graph  # goes with no picture before the swap
+        block = keep_block(block, folder=self._folder, model=self._model)
         current = held
         while True:
-            moved = compact_vectors(current, whole)
+            moved = compact_vectors(current, block)
             after = self._swap(current, moved)
             if after is moved:
                 return
@@ -160,14 +125,15 @@ def _stop() -> None:
 atexit.register(_stop)
 
 
-EXACT_LIMIT = 200_000
-"""Maximum vectors for exact search: 60 ms on two cores at 384 dimensions."""
+EXACT_LIMIT = 400_000
+"""Maximum vectors that are all compared: 50 ms on one core at 384 dimensions."""
 SPARE = 2
-"""Multiple of the depth that is rescored exactly."""
+"""Multiple of the depth that is at most compared with the library's own vectors."""
 KEPT_ROWS = 8
 """For how many lists of chunks their place among the vectors is kept."""
 
 Scores = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 
 
 class DenseIndex:
@@ -176,10 +142,12 @@ class DenseIndex:
     def __init__(self, library: Library, *, model: str) -> None:
         self._library = library
         self._model = model
+        self._folder = library.path / "derived"
         self._lock = threading.Lock()
         self._held: VectorSegment | None = None
-        self._merge = BackgroundCompactor(library.path / "derived", model=model, swap=self._swap)
-        self._rows: list[tuple[VectorSegment, tuple[str, ...], NDArray[np.int64]]] = []
+        self._noted: VectorSegment | None = None
+        self._cells = BackgroundDivision(self._folder, model=model, swap=self._swap)
+        self._rows: list[tuple[tuple[str, ...], tuple[str, ...], Numbers]] = []
 
     def search(
         self, query: NDArray[np.float32], *, top_k: int, within: Collection[str] | None = None
@@ -199,15 +167,18 @@ class DenseIndex:
 
         Among `within` if given.
 
-        The cosines are exact; what a graph of very many vectors may miss is a chunk.
+        The cosines are exact; what cells may miss is a chunk.
         """
-        held = self._current()
-        if not held.chunk_ids or depth < 1:
-            return {}
-        admitted = None
-        if within is not None:
-            admitted = np.fromiter((c in within for c in held.chunk_ids), dtype=bool)
-        numbers, cosines = self._nearest(held, unit_length(query), depth, admitted)
+        with self._library.read() as connection:
+            held = self._current(connection)
+            if not held.chunk_ids or depth < 1:
+                return {}
+            admitted = None
+            if within is not None:
+                admitted = np.fromiter((c in within for c in held.chunk_ids), dtype=bool)
+            numbers, cosines = self._nearest(
+                connection, held, unit_length(query), depth=depth, admitted=admitted
+            )
         return {held.chunk_ids[n]: float(c) for n, c in zip(numbers, cosines, strict=True)}
 
     def array(
@@ -218,60 +189,85 @@ class DenseIndex:
         Only they count. What is not among the `depth` nearest has the least cosine of those. The
         same tuple asked again costs no search for where its chunks are.
         """
-        held = self._current()
-        rows = self._rows_of(held, chunk_ids)
-        present = rows >= 0
-        if not present.any() or depth < 1:
-            return None
-        admitted = None
-        if np.count_nonzero(present) < len(held.chunk_ids):
-            admitted = np.zeros(len(held.chunk_ids), dtype=bool)
-            admitted[rows[present]] = True
-        numbers, cosines = self._nearest(held, unit_length(query), depth, admitted)
-        by_number = np.full(len(held.chunk_ids), cosines.min())
-        by_number[numbers] = cosines
-        return np.where(present, by_number[rows], cosines.min())
+        with self._library.read() as connection:
+            held = self._current(connection)
+            rows = self._rows_of(held, chunk_ids)
+            admitted = rows >= 0
+            if not admitted.any() or depth < 1:
+                return None
+            numbers, cosines = self._nearest(
+                connection,
+                held,
+                unit_length(query),
+                depth=depth,
+                admitted=None if admitted.all() else admitted,
+            )
+        found = np.full(len(chunk_ids), float(cosines.min()))
+        found[rows[numbers]] = cosines
+        return found
 
     def cosines(self, query: NDArray[np.float32], chunk_ids: Sequence[str]) -> dict[str, float]:
         """Exact cosine of these chunks by their best window, whether or not they are near."""
-        held = self._current()
-        numbers = [held.number_of[c] for c in dict.fromkeys(chunk_ids) if c in held.number_of]
-        if not numbers:
-            return {}
-        chosen = np.array(numbers, dtype=np.int64)
-        cosines = _exact(held, unit_length(query), chosen)
-        return {held.chunk_ids[n]: float(c) for n, c in zip(chosen, cosines, strict=True)}
+        with self._library.read() as connection:
+            return exact_cosines(connection, unit_length(query), chunk_ids, model=self._model)
 
     def settle(self) -> None:
         """Wait until nothing is being merged in the background."""
-        self._merge.settle()
+        self._cells.settle()
 
     def close(self) -> None:
         """Give up what is being merged."""
-        self._merge.close()
+        self._cells.close()
 
-    def _current(self) -> VectorSegment:
+    def _current(self, connection: Connection) -> VectorSegment:
         # First a connection, then the lock, as where a reader is inside a view already.
-        with self._library.read() as connection, self._lock:
+        with self._lock:
             now = vector_stamp(connection)
             if self._held is None:
-                self._held = self._read(connection, now)
+                self._held = self._opened(connection, now)
             elif self._held.stamp != now:
-                self._held = changed_vectors(connection, now, model=self._model, before=self._held)
-                if self._held.needs_compaction and len(self._held.slots) <= EXACT_LIMIT:
-                    self._held = merge_segments(self._held)
+                before, model = self._held, self._model
+                self._held = changed_vectors(connection, now, model=model, before=before)
+                self._scrub(self._held)
             held = self._held
-        if len(held.slots) > EXACT_LIMIT:
-            self._merge.tend(held)
+            if held.needs_compaction and held.held <= EXACT_LIMIT:
+                held = self._held = self._kept(merge_segments(held))
+            self._note(connection, held)
+        if held.held > EXACT_LIMIT:
+            self._cells.tend(held)
         return held
 
-    def _read(self, connection: Connection, now: str) -> VectorSegment:
-        """All vectors, in the order of a kept graph where there is one and they are many."""
-        if count_vectors(connection, model=self._model) <= EXACT_LIMIT:
-            return read_vectors(connection, now, model=self._model)
-        return self._merge.opened(
-            lambda order: read_vectors(connection, now, model=self._model, order=order)
-        )
+    def _opened(self, connection: Connection, now: str) -> VectorSegment:
+        """Return the picture kept of this state; else read the vectors that no kept block has."""
+        base = kept_block(self._folder, model=self._model)
+        if base is None:
+            return self._kept(read_vectors(connection, now, model=self._model))
+        content = self._library.content_stamp(connection)
+        held = kept_picture(self._folder, base, stamp=now, content=content, model=self._model)
+        if held is not None:
+            self._noted = held
+            return held
+        held = read_vectors(connection, now, model=self._model, base=base)
+        self._scrub(held)
+        return held
+
+    def _note(self, connection: Connection, held: VectorSegment) -> None:
+        """Keep which chunk each row is about for the next process, where nothing came or went."""
+        if held is not self._noted and held.held == len(held.chunk_of) >= KEPT_FROM:
+            content = self._library.content_stamp(connection)
+            keep_picture(held, content=content, folder=self._folder, model=self._model)
+        self._noted = held
+
+    def _kept(self, held: VectorSegment) -> VectorSegment:
+        """Return the same picture over a block in a file, where it has that many vectors."""
+        if held.held < KEPT_FROM:
+            return held
+        block = keep_block(held.base, folder=self._folder, model=self._model)
+        return compact_vectors(held, block)
+
+    def _scrub(self, held: VectorSegment) -> None:
+        if (held.chunk_of[: len(held.base)] < 0).any():
+            scrub_vectors(self._folder, unwanted_rows(held), model=self._model)
 
     def _swap(self, before: VectorSegment, after: VectorSegment) -> VectorSegment:
         """Replace the state if it is still `before`; return the present one."""
@@ -280,54 +276,50 @@ class DenseIndex:
                 self._held = after
             return self._held
 
-    def _rows_of(self, held: VectorSegment, chunk_ids: tuple[str, ...]) -> NDArray[np.int64]:
-        """Return the number of each chunk, -1 without a vector."""
+    def _rows_of(self, held: VectorSegment, chunk_ids: tuple[str, ...]) -> Numbers:
+        """Return which of these is each chunk that has vectors, -1 where none."""
         with self._lock:
             for known, ids, rows in self._rows:
-                if known is held and ids is chunk_ids:
+                if known is held.chunk_ids and ids is chunk_ids:
                     return rows
-            rows = np.array([held.number_of.get(c, -1) for c in chunk_ids], dtype=np.int64)
-            kept = [entry for entry in self._rows if entry[0] is held]
-            self._rows = [*kept[-KEPT_ROWS + 1 :], (held, chunk_ids, rows)]
+            place = {chunk_id: row for row, chunk_id in enumerate(chunk_ids)}
+            rows = np.array([place.get(c, -1) for c in held.chunk_ids], dtype=np.int64)
+            kept = [entry for entry in self._rows if entry[0] is held.chunk_ids]
+            self._rows = [*kept[-KEPT_ROWS + 1 :], (held.chunk_ids, chunk_ids, rows)]
             return rows
 
     def _nearest(
         self,
+        connection: Connection,
         held: VectorSegment,
         query: NDArray[np.float32],
+        *,
         depth: int,
         admitted: NDArray[np.bool_] | None,
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    ) -> tuple[Numbers, NDArray[np.float32]]:
         """Return at least the `depth` nearest admitted chunks and their exact cosines."""
-        cosines = None
-        if len(held.slots) > EXACT_LIMIT and admitted is None:
-            cosines = self._merge.near(held, query, count=SPARE * depth)
-        if cosines is None:
-            cosines = held.near(query)
-        best = held.best_of(cosines)
+        every = held.held <= EXACT_LIMIT or admitted is not None
+        slots, cosines = held.near(query, every=every)
+        best = np.full(len(held.chunk_ids) + 1, -np.inf, dtype=np.float32)  # the last: what is gone
+        np.maximum.at(best, held.chunk_of[slots], cosines)
+        best = best[:-1]
         if admitted is not None:
             best[~admitted] = -np.inf
-        numbers = _largest(best, SPARE * depth)
-        exact = _exact(held, query, numbers)
+        numbers = _largest(best, depth)
+        if numbers.size >= depth:  # codes are not exact: whatever may belong to the nearest
+            floor = best[numbers].min() - held.margin
+            some = np.flatnonzero(best >= floor)
+            numbers = some[_largest(best[some], SPARE * depth)]
+        ids = [held.chunk_ids[number] for number in numbers.tolist()]
+        found = exact_cosines(connection, query, ids, model=self._model)
+        exact = np.array([found[chunk_id] for chunk_id in ids], dtype=np.float32)
         chosen = np.sort(_largest(exact, depth))
         return numbers[chosen], exact[chosen]
 
 
-def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+def _largest(values: NDArray[np.float32], count: int) -> Numbers:
     """Return positions of the `count` largest values with ties; never -inf."""
     if values.size > count:
         floor = np.partition(values, values.size - count)[values.size - count]
         return np.flatnonzero((values >= floor) & np.isfinite(values))
     return np.flatnonzero(np.isfinite(values))
-
-
-def _exact(
-    held: VectorSegment, query: NDArray[np.float32], numbers: NDArray[np.int64]
-) -> NDArray[np.float32]:
-    """Return the best cosine of each chunk, summed in a fixed order."""
-    slots = held.slots_of(numbers)
-    cosines = np.einsum("ij,j->i", held.at(slots), query)
-    place = np.searchsorted(ordered := np.sort(numbers), held.chunk_of[slots])
-    best = np.full(len(numbers), -np.inf, dtype=np.float32)
-    np.maximum.at(best, place, cosines)
-    return best[np.searchsorted(ordered, numbers)]

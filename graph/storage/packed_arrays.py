@@ -38,22 +38,32 @@ _BUILT_BY = (packed_rows, walk, snapshot)
 _LOADING = threading.Lock()
 
 
-def view_stamp(connection: Connection) -> str:
+def view_stamp(connection: Connection, *, content: str = "") -> str:
     """Return a stamp that changes with the view or the code building it.
 
     The counters of the library alone would not do: a library that was restored from a copy counts
-    again where it counted before. So its chunks stand in the stamp too.
+    again where it counted before. So its chunks stand in the stamp too: `content` is their
+    `content_digest` where that is known.
     """
     made_of = hashlib.sha256(derived_stamp(connection).encode())
-    for column in (chunks.c.id, chunks.c.text_sha):
-        held = connection.execute(select(column).order_by(column)).scalars()
-        made_of.update("\x1f".join(held).encode("utf8", "surrogatepass"))
+    made_of.update((content or content_digest(connection)).encode())
     for table in (names, entities, links):
         count = connection.execute(select(func.count()).select_from(table)).scalar_one()
         made_of.update(f"\x1e{count}".encode())
     for module in _BUILT_BY:
         made_of.update(Path(str(module.__file__)).read_bytes())
     return made_of.hexdigest()[:32]
+
+
+def content_digest(connection: Connection) -> str:
+    """Return a digest of the ids and texts of all chunks; the database joins them in one value."""
+    made_of = hashlib.sha256()
+    for column in (chunks.c.id, chunks.c.text_sha):
+        ordered = select(column.label("held")).order_by(column).subquery()
+        joined = select(func.aggregate_strings(ordered.c.held, "\x1f"))
+        held = connection.execute(joined).scalar_one() or ""
+        made_of.update(f"\x1e{held}".encode("utf8", "surrogatepass"))
+    return made_of.hexdigest()
 
 
 def save_view(view: WalkSnapshot, folder: Path) -> None:

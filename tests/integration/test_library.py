@@ -16,10 +16,10 @@ from sqlalchemy import select, text
 
 from engine import KnowledgeEngine
 from engine.errors import LibraryBusy, LibraryUnusable
-from engine.storage import bm25_index
+from engine.storage import bm25_index, vector_cache, vector_index
 from engine.storage import files as derived
 from engine.storage.bm25_index import KeywordIndex
-from engine.storage.graph_api import Chunk, put_chunks, write_state
+from engine.storage.graph_api import Chunk, chunk_table, put_chunks, write_state
 from engine.storage.library import Library, WindowVector, unit_length
 from engine.storage.schema import documents
 from engine.storage.usage_log import UsageLog
@@ -302,6 +302,29 @@ def test_damaged_keyword_files_are_written_anew(
     assert ranked(engine) == expected
     assert kept(engine) == [folder]
     assert derived.is_valid_artifact(folder)
+
+
+def test_codes_of_a_removed_document_are_overwritten_before_anybody_asks(
+    open_engine: OpenEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_index, "KEPT_FROM", 1)
+    with open_engine(tmp_path / "library") as engine:
+        for name, content in NOTES.items():
+            engine.add_text(content, document_id=name)
+        engine.retrieve("Who repaired Lamp 3?")
+    own = select(chunk_table.c.id).where(chunk_table.c.document_id == "note-3")
+    with closing(Library(tmp_path / "library")) as library, library.read() as connection:
+        marks = [vector_cache._hashed(c) for c in connection.execute(own).scalars()]
+
+    def rows() -> list[int]:
+        places = (tmp_path / "library" / "derived").glob("vectors*-*")
+        blocks = [vector_cache.VectorBlock.load(place) for place in places]
+        return [int(np.isin(block.owners, marks).sum()) for block in blocks]
+
+    assert any(rows())
+    with open_engine(tmp_path / "library") as engine:
+        engine.remove("note-3")
+    assert not any(rows())
 
 
 def test_sound_keyword_files_are_taken_as_they_are(engine: KnowledgeEngine) -> None:

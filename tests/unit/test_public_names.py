@@ -17,7 +17,7 @@ from engine import EngineError
 from engine.types import Answer, IngestReport, Route, ShortAnswer, SourceFailure, Usage
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("llama_index", "numpy", "pydantic", "sqlalchemy", "spacy", "onnxruntime", "faiss")
+HEAVY = ("llama_index", "numpy", "pydantic", "sqlalchemy", "spacy", "onnxruntime")
 
 
 def run(*arguments: str | Path, folder: Path, **environment: str) -> subprocess.CompletedProcess:

@@ -347,7 +347,8 @@ class ReportCacheHolder:
         shelf = self.current(connection)
         with self._guard:
             if self._places is None or self._places[0] != shelf.stamp:
-                view = load_snapshot(connection, self._library.path / "derived")
+                content = self._library.content_stamp(connection)
+                view = load_snapshot(connection, self._library.path / "derived", content=content)
                 labels = dict(zip(view.chunk_ids, view.labels, strict=True))
                 places = CommunityAssignment(
                     tree=shelf.tree,

@@ -1,4 +1,4 @@
-"""Search by cosine over the library's vectors held in memory, against brute force."""
+"""Search by cosine over the codes of a library's vectors, against brute force."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from engine.storage import files as derived
 from engine.storage import vector_cache as held_vectors
 from engine.storage import vector_index as dense
-from engine.storage import vector_index as vector_merge
 from engine.storage.graph_api import Chunk, put_chunks
-from engine.storage.library import Library, WindowVector, unit_length, vector_stamp
+from engine.storage.library import Library, WindowVector, unit_length
 from engine.storage.schema import vectors
-from engine.storage.vector_cache import FILE_NAME, VectorGraph, build_hnsw
+from engine.storage.vector_cache import VectorBlock, divide
 from engine.storage.vector_index import DenseIndex
 
 DIMENSION = 32
@@ -156,9 +155,9 @@ def test_only_what_is_new_is_read(library: Library, monkeypatch: pytest.MonkeyPa
     asked: list[int] = []
     read = held_vectors._read
 
-    def counted(connection, keys, *, model):
-        asked.append(len(keys))
-        return read(connection, keys, model=model)
+    def counted(connection, chunk_ids, *, model):
+        asked.append(len(chunk_ids))
+        return read(connection, chunk_ids, model=model)
 
     monkeypatch.setattr(held_vectors, "_read", counted)
     _put(library, _chunks(_matrix(2, seed=4), first=500))
@@ -176,40 +175,44 @@ def test_equal_vectors_have_equal_cosines_wherever_they_lie(library: Library) ->
     assert len({cosines[f"{row:05d}"] for row in (*range(0, 64, 7), 3)}) == 1
 
 
-# --- a graph of very many vectors -----------------------------------------------------------------
+# --- files, and cells of very many vectors --------------------------------------------------------
 
 
 @pytest.fixture
 def many(library: Library, monkeypatch: pytest.MonkeyPatch) -> dict[str, Matrix]:
     """The vectors of a library that counts as a large one."""
     monkeypatch.setattr(dense, "EXACT_LIMIT", 300)
+    monkeypatch.setattr(dense, "KEPT_FROM", 100)
     held = _chunks(_matrix(700))
     _put(library, held)
     return held
 
 
 def _kept(library: Library) -> list[Path]:
-    return sorted((library.path / "derived").glob("hnsw-*"))
+    return sorted((library.path / "derived").glob("vectors*-*"))
 
 
-def _merged(index: DenseIndex) -> DenseIndex:
+def _settled(index: DenseIndex) -> DenseIndex:
     """The index after a first question and all that it set going."""
     index.search(_matrix(1)[0], top_k=3)
     index.settle()
     return index
 
 
-def _by_graph(index: DenseIndex) -> bool:
-    """Whether a graph goes with what the index holds."""
-    held = index._current()
-    return index._merge.near(held, _matrix(1)[0], count=5) is not None
+def _picture(index: DenseIndex) -> held_vectors.VectorSegment:
+    with index._library.read() as connection:
+        return index._current(connection)
 
 
-def test_a_graph_finds_what_brute_force_finds_and_follows_changes(
+def _in_cells(index: DenseIndex) -> bool:
+    return len(_picture(index).base.centres) > 0
+
+
+def test_cells_find_what_brute_force_finds_and_follow_changes(
     library: Library, many: dict[str, Matrix]
 ) -> None:
-    index = _merged(DenseIndex(library, model=MODEL))
-    assert _by_graph(index)
+    index = _settled(DenseIndex(library, model=MODEL))
+    assert _in_cells(index)
     assert _recall(index, many) >= 0.95
     before = _kept(library)
     new = _chunks(_matrix(40, seed=7), first=5_000)
@@ -218,28 +221,38 @@ def test_a_graph_finds_what_brute_force_finds_and_follows_changes(
     library.delete_vectors(gone)
     held = {c: v for c, v in (many | new).items() if c not in gone}
     assert _recall(index, held) >= 0.95
-    assert _by_graph(index)
+    assert _in_cells(index)
     index.settle()
     assert _kept(library) == before  # nothing was made anew
     assert not index.scores(_matrix(1)[0], depth=650).keys() & set(gone)
 
 
-def test_a_question_does_not_wait_for_a_graph(
+def test_only_the_nearest_cells_are_compared(
+    library: Library, many: dict[str, Matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_vectors, "LEAST_PROBED", 4)
+    held = _picture(_settled(DenseIndex(library, model=MODEL)))
+    slots, cosines = held.near(_matrix(1)[0], every=False)
+    assert len(slots) < len(many) / 2
+    everywhere = held.near(_matrix(1)[0], every=True)[1]
+    np.testing.assert_allclose(cosines, everywhere[slots], atol=1e-6)
+
+
+def test_a_question_does_not_wait_for_cells(
     library: Library, many: dict[str, Matrix], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     may_go_on = threading.Event()
-    build = vector_merge.build_hnsw
 
-    def slow(base: Matrix, *, is_wanted: Callable[[], bool]) -> VectorGraph | None:
+    def slow(block: VectorBlock, *, is_wanted: Callable[[], bool]) -> VectorBlock | None:
         may_go_on.wait(timeout=30)
-        return build(base, is_wanted=is_wanted)
+        return divide(block, is_wanted=is_wanted)
 
-    monkeypatch.setattr(vector_merge, "build_hnsw", slow)
+    monkeypatch.setattr(dense, "divide", slow)
     index = DenseIndex(library, model=MODEL)
     query = _matrix(1, seed=4)[0]
     exact = _nearest(_brute(many, query), 10)
     assert [chunk_id for chunk_id, _ in index.search(query, top_k=10)] == exact
-    assert not _by_graph(index)
+    assert not _in_cells(index)
     new = _chunks(_matrix(20, seed=7), first=5_000)
     _put(library, new)  # comes while the block without it is being made
     library.delete_vectors(["00000"])
@@ -247,34 +260,36 @@ def test_a_question_does_not_wait_for_a_graph(
     assert [c for c, _ in index.search(query, top_k=10)] == _nearest(_brute(held, query), 10)
     may_go_on.set()
     index.settle()
-    assert _by_graph(index)
-    assert len(index._current().tail) == 20
+    assert _in_cells(index)
+    assert len(_picture(index).tail) == 20
     assert _recall(index, held) >= 0.95
 
 
-def test_a_worn_block_is_merged_in_the_background(
+def test_a_worn_block_is_divided_anew_in_the_background(
     library: Library, many: dict[str, Matrix], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index = _merged(DenseIndex(library, model=MODEL))
+    index = _settled(DenseIndex(library, model=MODEL))
     (before,) = _kept(library)
     monkeypatch.setattr(held_vectors, "WORN_ABOVE", 0.05)
     new = _chunks(_matrix(30, seed=7), first=5_000)
     _put(library, new)
     library.delete_vectors(sorted(many)[:30])
     held = {c: v for c, v in (many | new).items() if c not in sorted(many)[:30]}
-    _merged(index)
-    picture = index._current()
+    _settled(index)
+    picture = _picture(index)
     assert (len(picture.base), len(picture.tail)) == (700, 0)
-    assert _by_graph(index)
+    assert len(picture.base.centres)
     (after,) = _kept(library)
     assert after != before
     assert _recall(index, held) >= 0.95
 
 
+@pytest.mark.parametrize("limit", [300, 10_000], ids=["cells", "one pass"])
 def test_reopening_takes_the_kept_block_with_its_tail_and_what_is_gone(
-    library: Library, many: dict[str, Matrix]
+    library: Library, many: dict[str, Matrix], monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
-    index = _merged(DenseIndex(library, model=MODEL))
+    monkeypatch.setattr(dense, "EXACT_LIMIT", limit)
+    index = _settled(DenseIndex(library, model=MODEL))
     before = _kept(library)
     new = _chunks(_matrix(40, seed=7), first=5_000)
     gone = sorted(many)[100:170]
@@ -283,63 +298,84 @@ def test_reopening_takes_the_kept_block_with_its_tail_and_what_is_gone(
     held = {c: v for c, v in (many | new).items() if c not in gone}
     again = DenseIndex(library, model=MODEL)
     assert _recall(again, held) >= 0.95
-    assert _by_graph(again)
     again.settle()
     assert _kept(library) == before
-    picture = again._current()
-    assert (len(picture.base), len(picture.tail), len(picture.slots)) == (700, 40, 670)
-    assert not picture.base[picture.chunk_of[:700] < 0].any()  # what is gone is nowhere
+    picture = _picture(again)
+    assert (len(picture.base), len(picture.tail), picture.held) == (700, 40, 670)
     for query in _matrix(5, seed=12):
         ids = sorted(held)[::7]
         assert again.cosines(query, ids) == index.cosines(query, ids)
 
 
-def test_a_kept_graph_names_no_chunk(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_that_was_kept_is_opened_without_reading_the_vectors(
+    library: Library, many: dict[str, Matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _settled(DenseIndex(library, model=MODEL))
+    first = _settled(DenseIndex(library, model=MODEL))
+    for name in ("_keys", "_read", "_block"):
+        monkeypatch.setattr(held_vectors, name, None)
+    again = DenseIndex(library, model=MODEL)
+    for query in _matrix(5, seed=12):
+        assert again.search(query, top_k=10) == first.search(query, top_k=10)
+    monkeypatch.undo()
+    monkeypatch.setattr(dense, "EXACT_LIMIT", 300)
+    _put(library, {"00003": _matrix(1, seed=77)})  # the same chunks, another vector
+    assert DenseIndex(library, model=MODEL).search(_matrix(1, seed=77)[0], top_k=1)[0][0] == "00003"
+
+
+def test_the_code_of_a_removed_vector_is_overwritten_in_the_file(
+    library: Library, many: dict[str, Matrix]
+) -> None:
+    index = _settled(DenseIndex(library, model=MODEL))
+    (folder,) = _kept(library)
+    held = _picture(index)
+    slot = int(np.flatnonzero(held.chunk_of == held.chunk_ids.index("00042"))[0])
+    code = held.base.codes[slot].tobytes()
+    assert code in (folder / "codes.npy").read_bytes()
+    library.delete_vectors(["00042"])
+    index.scores(_matrix(1)[0], depth=3)
+    assert code not in (folder / "codes.npy").read_bytes()
+    assert derived.is_valid_artifact(folder)
+    kept = VectorBlock.load(folder)
+    assert not kept.marks[slot] and not kept.owners[slot]
+    _put(library, {"00042": many["00042"]})  # comes again: not found in the emptied row
+    assert index.search(many["00042"][0], top_k=1)[0][0] == "00042"
+
+
+def test_kept_files_name_no_chunk(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dense, "EXACT_LIMIT", 50)
+    monkeypatch.setattr(dense, "KEPT_FROM", 10)
     _put(library, {f"secret/{number}": _matrix(1, seed=number) for number in range(60)})
-    _merged(DenseIndex(library, model=MODEL))
+    _settled(DenseIndex(library, model=MODEL))
     (folder,) = _kept(library)
     for file in sorted(folder.iterdir()):
         assert b"secret" not in file.read_bytes(), file.name
 
 
-def test_a_graph_whose_half_is_gone_still_leads_to_the_rest(library: Library, many) -> None:
-    _merged(DenseIndex(library, model=MODEL))
-    gone = sorted(many)[::2]
-    library.delete_vectors(gone)
-    held = {c: v for c, v in many.items() if c not in gone}
-    index = DenseIndex(library, model=MODEL)
-    with library.read() as connection:
-        index._merge.tend = lambda _held: None  # what is worn stays so
-        index._held = index._read(connection, vector_stamp(connection))
-    assert _by_graph(index)
-    assert _recall(index, held) >= 0.95
-
-
-def test_a_graph_is_the_same_whichever_way_its_vectors_came(tmp_path: Path, monkeypatch) -> None:
+def test_cells_are_the_same_whichever_way_their_vectors_came(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(dense, "EXACT_LIMIT", 300)
+    monkeypatch.setattr(dense, "KEPT_FROM", 100)
     held = _chunks(_matrix(400))
     files = []
     for name, order in (("one", sorted(held)), ("two", sorted(held, reverse=True))):
         library = Library(tmp_path / name)
         for start in range(0, 400, 100):
             _put(library, {chunk_id: held[chunk_id] for chunk_id in order[start : start + 100]})
-        _merged(DenseIndex(library, model=MODEL))
+        _settled(DenseIndex(library, model=MODEL))
         (folder,) = _kept(library)
-        files.append((folder.name, (folder / FILE_NAME).read_bytes()))
+        files.append((folder.name, [path.read_bytes() for path in sorted(folder.glob("*.npy"))]))
         library.close()
     assert files[0] == files[1]
 
 
 @pytest.mark.parametrize("damage", ["none", "cut", "flipped", "gone"])
-def test_a_kept_graph_is_taken_again_or_mended(
+def test_a_kept_block_is_taken_again_or_made_anew(
     library: Library, many: dict[str, Matrix], damage: str
 ) -> None:
-    _merged(DenseIndex(library, model=MODEL))
+    _settled(DenseIndex(library, model=MODEL))
     (folder,) = _kept(library)
-    path = folder / FILE_NAME
+    path = folder / "codes.npy"
     content = path.read_bytes()
-    assert next(iter(many.values()))[0].tobytes() not in content  # links, and no vector
     match damage:
         case "cut":
             path.write_bytes(content[:1_000])
@@ -350,39 +386,44 @@ def test_a_kept_graph_is_taken_again_or_mended(
     index = DenseIndex(library, model=MODEL)
     assert _recall(index, many) >= 0.95
     index.settle()
-    assert _by_graph(index)
-    assert derived.is_valid_artifact(folder)
+    assert _in_cells(index)
+    assert path.read_bytes() == content
 
 
-def test_a_graph_that_nobody_wants_any_more_is_given_up(library: Library, many) -> None:
-    assert build_hnsw(np.concatenate(list(many.values())), is_wanted=lambda: False) is None
+def test_cells_that_nobody_wants_any_more_are_given_up(
+    library: Library, many: dict[str, Matrix]
+) -> None:
+    block = _picture(DenseIndex(library, model=MODEL)).base
+    assert divide(block, is_wanted=lambda: False) is None
 
 
-def test_closing_gives_up_the_graph_that_is_being_made(
+def test_closing_gives_up_the_cells_that_are_being_made(
     library: Library, many: dict[str, Matrix], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def endless(base: Matrix, *, is_wanted: Callable[[], bool]) -> VectorGraph | None:
+    def endless(block: VectorBlock, *, is_wanted: Callable[[], bool]) -> VectorBlock | None:
         while is_wanted():
             time.sleep(0.01)
-        return build_hnsw(base, is_wanted=is_wanted)
+        return divide(block, is_wanted=is_wanted)
 
-    monkeypatch.setattr(vector_merge, "build_hnsw", endless)
+    monkeypatch.setattr(dense, "divide", endless)
     index = DenseIndex(library, model=MODEL)
     index.search(_matrix(1)[0], top_k=3)
     index.close()
-    assert _kept(library) == []
     assert _recall(index, many) == 1
-    assert not _by_graph(index)
+    assert not _in_cells(index)
 
 
-def test_a_program_that_ends_while_a_graph_is_made_ends_cleanly(
+def test_a_program_that_ends_while_cells_are_made_ends_cleanly(
     library: Library, many: dict[str, Matrix]
 ) -> None:
     program = f"""
 import numpy as np, time
-from engine.storage import vector_index as dense, vector_cache as vector_graph
+from engine.storage import vector_index as dense
 from engine.storage.library import Library
-dense.EXACT_LIMIT, vector_graph.SLICE = 300, 1
+def endless(block, *, is_wanted):
+    while is_wanted():
+        time.sleep(0.01)
+dense.EXACT_LIMIT, dense.divide = 300, endless
 library = Library({str(library.path)!r})
 dense.DenseIndex(library, model={MODEL!r}).search(np.ones({DIMENSION}, dtype=np.float32), top_k=3)
 """
@@ -410,18 +451,3 @@ def test_another_models_vectors_are_not_seen(library: Library) -> None:
     query = _matrix(1)[0]
     assert min(DenseIndex(library, model=MODEL).scores(query, depth=20)) == "00005"
     assert len(DenseIndex(library, model="b").scores(query, depth=20)) == 5
-
-
-def test_without_faiss_many_vectors_are_compared_one_by_one_and_the_log_says_so_once(
-    library: Library, many, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    expected = DenseIndex(library, model=MODEL).search(_matrix(1, seed=9)[0], top_k=5)
-    monkeypatch.setattr(dense, "hnsw_available", lambda: False)
-    index = DenseIndex(library, model=MODEL)
-    for _ in range(2):
-        assert index.search(_matrix(1, seed=9)[0], top_k=5) == expected
-    index.settle()
-    said = [record.getMessage() for record in caplog.records]
-    assert said == [
-        "700 vectors are compared one by one: pip install 'loregraph[faiss]' for a search graph"
-    ]
