@@ -195,7 +195,8 @@ def test_stopping_ends_the_process_in_mid_work(hostile: None, started: list[int]
 def test_the_process_ends_with_the_one_that_started_it(tmp_path: Path, how: signal.Signals) -> None:
     (tmp_path / "hostile_rules.py").write_text(HOSTILE)
     program = textwrap.dedent(f"""
-        import sys
+        import signal, sys
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
         sys.path[:0] = [{str(ROOT)!r}, {str(tmp_path)!r}]
         from engine.storage import extraction_process
         from graph.extraction.rule_based import LanguageExtractor
