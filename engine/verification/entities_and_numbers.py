@@ -63,7 +63,7 @@ _DATED_MONTH = lazy_regex(
 )
 _ISO = lazy_regex(r"\b(\d{4})[-/.](0?[1-9]|1[0-2])[-/.](0?[1-9]|[12]\d|3[01])\b")
 _HAN_MONTH = lazy_regex(r"(?<!\d)(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?![份]?[间内])")
-_DAYS = r"\d{1,2}(?:st|nd|rd|th)?(?:\s*(?:,|and|to|or|[–—-])\s*\d{1,2}(?:st|nd|rd|th)?(?!\d))*"
+_DAYS = r"\d{1,2}(?:st|nd|rd|th)?(?:\s*(?:,|and|to|or|[–—-])\s*\d{1,2}(?:st|nd|rd|th)?(?!\d)){0,30}"
 _DAY_MONTH = lazy_regex(
     rf"(?<![\d.])(?P<days>{_DAYS})\s+(?:of\s+)?(?P<month>{_MONTH})"
     rf"|\b(?P<month_first>{_MONTH})\s+(?P<days_after>{_DAYS})(?!\d)",
@@ -72,7 +72,7 @@ _DAY_MONTH = lazy_regex(
 _HAN_DAY = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
 _HAN_MONTH_DAY = lazy_regex(
     rf"(?<!\d)(?P<month>1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月"
-    rf"(?P<days>{_HAN_DAY}[日号]?(?:[至到和、—–~-]{_HAN_DAY}[日号])*)"
+    rf"(?P<days>{_HAN_DAY}[日号]?(?:[至到和、—–~-]{_HAN_DAY}[日号]){{0,30}})"
 )
 _CODE = lazy_regex(
     r"(?<![A-Za-z0-9_-])(?=[A-Za-z0-9])(?=[A-Za-z0-9_/.-]{0,99}[A-Za-z])(?=[A-Za-z0-9_/.-]{0,99}\d)"

@@ -34,7 +34,7 @@ _TOLD, _FIGURE, _SINGLE = 0.15, 0.3, 0.2
 _LEAST = 0.35
 """Least share of the best sentence's value that a further one has."""
 _LATER = 0.15
-"""What each sentence before it in a document takes from a sentence's worth."""
+"""Share of a sentence's worth that each one before it in the document takes."""
 _RIGHTS = re.compile(r"^\d|licen[cs]e|copyright|trademark|许可|版权", re.IGNORECASE)
 """Rights, and lines of a log or table that begin with a figure."""
 _DEFINITION = re.compile(
