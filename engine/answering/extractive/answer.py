@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from types import MappingProxyType
 
 from graph.text.cjk import in_script_of
@@ -31,7 +31,6 @@ from .excerpt import (
     Reader,
     around,
     choose_excerpts,
-    in_own_language,
     is_across,
     likeliest_place,
     render_excerpt,
@@ -140,12 +139,15 @@ def extractive_answer(
     Chinese question. Deterministic: ties go to the earlier sentence.
     """
     if one_excerpt and likeness is not None and passages and is_across(question, passages):
-        told = answer_across(
-            question, passages, read=likeness, text_at=text_at, min_evidence=min_evidence
-        )
-        passages = in_own_language(question, passages)
-        if not told.abstained or not passages:
-            return told
+        within = partial(
+            extractive_answer, question, weight=weight, max_sentences=max_sentences,
+            min_evidence=min_evidence, sure=sure, one_excerpt=True, read=read, likeness=likeness,
+            text_at=text_at, types=types, known_as=known_as,
+        )  # fmt: skip
+        return answer_across(
+            question, passages, read=likeness, text_at=text_at, min_evidence=min_evidence,
+            within=within,
+        )  # fmt: skip
     asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
     intent = question_intent(question) if one_excerpt else None
@@ -220,8 +222,6 @@ def extractive_answer(
 NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": 2.0}
 """Probability that the library holds the answer, or the reader's logit, from which what is nearest
 is told below a word of doubt."""
-
-
 HESITANT = 0.4
 """An answer that is likely to be right by less is told below a word of doubt."""
 

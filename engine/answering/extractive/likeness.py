@@ -9,7 +9,7 @@ another language, which shares no words with it, whole. That is answered by its 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +21,7 @@ from ...prompts import UNSURE, language_of
 from ...storage.graph_api import sentence_spans
 from ...types import Passage
 from ..packing import Draft, TextAt, abstain, cite_span
-from .excerpt import Reader, nearest_excerpt, render_excerpt
+from .excerpt import Reader, in_own_language, nearest_excerpt, render_excerpt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,8 +99,30 @@ def answer_across(
     read: Reader,
     text_at: TextAt | None,
     min_evidence: float,
+    within: Callable[[Sequence[Passage]], Draft],
 ) -> Draft:
-    """Answer by the nearest block in another language, or abstain."""
+    """Answer by the nearest block in another language, else `within` the question's own.
+
+    Where neither answers, what is nearest in the other language is told if it is near at all.
+    """
+    least = min(1.0, 2 * min_evidence)  # by default even odds: few right blocks lie below them
+    told = _nearest_told(question, passages, read=read, text_at=text_at, least=least)
+    own = in_own_language(question, passages)
+    if not told.abstained or not own:
+        return told
+    answer = within(own)
+    return told if answer.abstained and told.citations else answer
+
+
+def _nearest_told(
+    question: str,
+    passages: Sequence[Passage],
+    *,
+    read: Reader,
+    text_at: TextAt | None,
+    least: float,
+) -> Draft:
+    """Return the nearest block, below a word of doubt where its evidence is under `least`."""
     language = language_of(question)
     best = nearest_excerpt(question, passages, read=read, text_at=text_at)
     if best is None or best.logit is None:
@@ -111,7 +133,6 @@ def answer_across(
     if held < DECLINED:
         return abstain(language, detail=detail, evidence=held, figures=figures)
     text = render_excerpt(best, 1)
-    least = min(1.0, 2 * min_evidence)  # by default even odds: few right blocks lie below them
     if held < least:
         text = f"{in_script_of(question, UNSURE[language])}\n\n{text}"
     return Draft(

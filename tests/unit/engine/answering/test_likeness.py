@@ -9,7 +9,15 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import extractive_answer
-from engine.answering.extractive.likeness import LOGITS, UNLIKE, LikenessReader, likeness_reader
+from engine.answering.extractive.likeness import (
+    EVEN,
+    LOGITS,
+    UNLIKE,
+    LikenessReader,
+    answer_across,
+    likeness_reader,
+)
+from engine.answering.packing import abstain
 from engine.embeddings.question_encoder import QuestionEncoder
 from engine.types import Passage
 
@@ -122,3 +130,19 @@ def test_where_no_text_of_the_other_language_answers_those_of_ones_own_are_read(
 
     assert "船票要提前一天买" in draft.text
     assert all(citation.quote in FERRY for citation in draft.citations)
+
+
+def test_what_is_near_in_the_other_language_is_told_where_ones_own_says_nothing() -> None:
+    near = "A foreign text on the cable."
+
+    draft = answer_across(
+        _ASKED,
+        [_passage(near), _passage("书在架上。")],
+        read=lambda _question, texts: np.array([EVEN - 0.5 for _ in texts]),
+        text_at=None,
+        min_evidence=0.25,
+        within=lambda passages: abstain("zh", detail=f"{len(passages)} passage(s)"),
+    )
+
+    assert draft.abstained
+    assert near in draft.text
