@@ -28,7 +28,7 @@ _SCOPE_EN = lazy_regex(
     r"|matters?|findings?|takeaways?|conclusions?|trends?|patterns?|threads?|documents?|corpus"
     r"|collection|texts?|files?|library|archives?|sources?|papers?|articles?|material|records"
     r"|dataset|data|knowledge|summar\w+|overview|outline|describe|discuss\w*|about|contain\w*|cover\w*"
-    r"|deal\w*|give|tell|list|what|which|who|how|why|where|when|is|are|was|were|do|does|did|the|these"
+    r"|deal\w*|give|tells?|told|list|what|which|who|how|why|where|when|is|are|was|were|do|does|did|the|these"
     r"|this|those|of|in|on|an?|and|to|for|from|me|us|please|can|you|there|be|here|it|its|they|together"
     r"|picture|big|gist|content|contents|recur\w*|run|shared?|says?|said|mention\w*|meetings?|books?|as|by"
     r"|novels?|stor(?:y|ies)|plots?|chapters?|parts|manuals?|handbooks?|guides?|characters?|happen\w*)\b",

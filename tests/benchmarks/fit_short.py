@@ -36,8 +36,7 @@ from fit_reader import auc, title_half
 from scipy.optimize import minimize
 
 from engine import Answer, KnowledgeEngine, Settings
-from engine.answering.extractive import answer as answer_module
-from engine.answering.extractive import evidence, read_spans
+from engine.answering.extractive import analysis, evidence, read_spans
 from engine.answering.extractive.question_type import classify_question
 from engine.evaluation.measures import normalised_words
 
@@ -108,7 +107,7 @@ def case_of(engine: KnowledgeEngine, label: str, row: dict) -> Case:
         seen.append(read_spans.read_candidates(*args, **named))  # type: ignore[arg-type]
         return seen[-1]
 
-    with patch.object(answer_module, "read_candidates", noted):
+    with patch.object(analysis, "read_candidates", noted):
         answer = engine.ask(row["text"], mode="local")
     spans, matrix = seen[-1] if seen else ([], np.zeros((0, len(read_spans.FEATURES))))
     figures = next((dict(s.figures) for s in answer.trace if s.stage == "extract"), {})

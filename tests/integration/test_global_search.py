@@ -183,6 +183,15 @@ def test_documents_of_one_title_are_all_listed(open_engine, tmp_path: Path) -> N
     assert "Notes (notes-1)" in answer.text
 
 
+def test_what_is_about_a_subject_is_told_first_with_its_sections(free: KnowledgeEngine) -> None:
+    answer = free.ask("What do these documents say about the Averill Inquiry?", mode="global")
+    first, *others = answer.text.split("\n\n")[1:]
+    assert first.splitlines()[0] == "The Averill Inquiry:"
+    assert len(first.splitlines()) > 4
+    assert first.splitlines()[-1].startswith("- Sections: What we were asked; What happened;")
+    assert any(each.startswith("LANTERN observatory cable:\n- ") for each in others)
+
+
 def test_more_effort_tells_of_more_topics(free: KnowledgeEngine) -> None:
     def topics(effort: Effort) -> float:
         steps = overview(free, "lazy", effort).answer(GENERIC).trace

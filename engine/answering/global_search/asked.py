@@ -132,6 +132,8 @@ _SUMMARY = re.compile(
 
 
 _CLAUSE = re.compile(r"[,.;:?!，。；：？！]\s*|\band (?=wh|how)")
+_ON = re.compile(r"\W*(?:on|about|regarding|concerning|as (?:for|to))\b|关于|对于|至于|有关", re.I)
+"""Beginning of a clause that names a subject."""
 _CONTENTS = re.compile(
     r"\b(?:about|deals?|dealing|cover\w*|contain\w*|topics?|themes?|subjects?|contents?|gist"
     r"|summar\w+|overview|outline)\b|讲|内容|主题|介绍|概述|概括|总结",
@@ -164,8 +166,9 @@ class Asked:
         if aspect:
             least = _COMMON * weight("\0")
             words = [word for word in words if weight(word) >= least]
-        elif any(map(_asks_for_contents, _CLAUSE.split(question))):
-            words = []
+        elif any(map(_asks_for_contents, clauses := _CLAUSE.split(question))):
+            named = (one for one in clauses if _ON.match(one))
+            words = tokens(_LIGHT.sub(" ", content_words(" ".join(named))))
         return cls(question, aspect, tuple(dict.fromkeys(words)))
 
     @property

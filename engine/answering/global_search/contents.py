@@ -13,20 +13,20 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from graph.text.cjk import has_han
 
-from ...prompts import language_of
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk, Entity
-from ...types import Citation
-from ..packing import Draft, abstain
+from ..packing import Draft
+from .about import is_titled, parts_about
 from .asked import Asked, Found, find_subject, tokens_of
 from .context import GlobalContext
+from .page_writer import PageWriter
 from .people import Person, introduce, is_person
 from .sentences import (
     Said,
@@ -51,6 +51,7 @@ from .topics import (
     key_phrases,
     plain_title,
     sample_chunks,
+    sections,
     spread_evenly,
     units_of,
 )
@@ -60,6 +61,10 @@ CHAPTERS, TOLD_PARTS = 40, 20
 _PER_DOCUMENT, _POINTS, _FEW, _COMPARED = 2, 14, 6, 100
 """Sentences of a document about a subject and of all; fewer are filled up with those in another
 language; those compared with the question."""
+_ABOUT, _LEAST_ABOUT = 8, 2
+"""Sentences of all parts about a subject, and the fewest of one."""
+_FEW_SECTIONS, _SECTIONS = 2, 8
+"""Fewest and most sections of a part that are listed."""
 _ASPECT, _WELL = 0.5, 1.4
 """Part of an aspect beside a subject, and the most that form and place are worth."""
 _NEXT_BEST, _WORTH = 0.2, 0.5
@@ -84,35 +89,6 @@ _UNNAMED = 0.25
 """Factor for words that stand in no name."""
 
 
-@dataclass
-class _Cited:
-    """Citations in order of first use; a span has one number."""
-
-    found: dict[tuple[str, int, int], Citation] = field(default_factory=dict)
-
-    def mark(self, said: Said) -> str:
-        """Return the mark of a sentence, cited from now on."""
-        chunk = said.chunk
-        key = (chunk.document_id, chunk.start + said.start, chunk.start + said.end)
-        if key not in self.found:
-            self.found[key] = Citation(
-                number=len(self.found) + 1,
-                document_id=chunk.document_id,
-                chunk_id=chunk.id,
-                title=chunk.title,
-                quote=chunk.text[said.start : said.end],
-                start=key[1],
-                end=key[2],
-                page=chunk.page,
-            )
-        return f"[{self.found[key].number}]"
-
-    def line(self, said: Said, chinese: bool) -> str:
-        """Return a sentence with its mark, and who says it, as an item of a list."""
-        speaker = said.speaker + ("：" if chinese else ": ") if said.speaker else ""
-        return f"- {speaker}{said.text} {self.mark(said)}"
-
-
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     """Return the overview that a question asks for, of the documents that may be seen."""
     asked = Asked.read(scene.question, scene.weight)
@@ -120,13 +96,17 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     for key, document in scene.places.document_of.items():
         if scene.admitted is None or document in scene.admitted:
             by_document[document].append(key)
-    found = Found({}, {}, {})
+    found, about = Found({}, {}, {}), list[Unit]()
     chunks: Iterable[Chunk] = ()
     if asked.subject:
         part = _named_part(scene, asked, by_document) if asked.is_summary else ()
         found = find_subject(asked, scene)
         chunks = part or found.chunks.values()
         told = not part
+        if told and asked.aspect is None:
+            about = parts_about(
+                found, list(found.chunks.values()), lambda name: scene.ordered(by_document[name])
+            )
     else:
         keys = sample_chunks(by_document)
         if asked.aspect and asked.aspect.told:
@@ -135,7 +115,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
         chunks = scene.chunks(keys).values()
         told = False
     ordered = sorted(chunks, key=lambda one: (one.document_id, one.position, one.start))
-    page = _Page(scene, watch, asked, ordered, found, len(by_document))
+    page = _Page(scene, watch, asked, ordered, found, len(by_document), about)
     match asked.aspect and asked.aspect.name:
         case "people":
             return page.people()
@@ -158,8 +138,8 @@ def _named_part(
     wanted = Found({}, {}, {word: scene.weight(word) for word in asked.subject})
     named = []
     for part in parts:
-        title = tokens_of(part.chunks[0].title, part.document_id.rpartition("/")[2])
-        if wanted.words and wanted.weight(title) > 1 - 1e-6:
+        name = part.document_id.rpartition("/")[2].rpartition(".")[0]
+        if any(is_titled(title, wanted) for title in (part.chunks[0].title, name)):
             named.append(
                 (len(tokens_of(part.chunks[0].title)), -len(part.chunks), part.document_id, part)
             )
@@ -172,85 +152,72 @@ def _named_part(
 
 
 @dataclass
-class _Writer:
-    """Parts that all kinds of pages are made with."""
-
-    scene: GlobalContext
-    watch: Tracer
-    asked: Asked
-    chunks: list[Chunk]
-    cited: _Cited = field(default_factory=_Cited, kw_only=True)
-
-    @cached_property
-    def chinese(self) -> bool:
-        """Check for a question in Chinese."""
-        return language_of(self.scene.question) == "zh"
-
-    def say(self, english: str, chinese: str) -> str:
-        """Return what is said in the question's language."""
-        return chinese if self.chinese else english
-
-    def listed(self, names: Iterable[str]) -> str:
-        """Return names in a row."""
-        return self.say(", ", "、").join(names)
-
-    def block(self, head: str, said: Iterable[Said]) -> str:
-        """Return sentences below a heading."""
-        lines = [self.cited.line(one, self.chinese) for one in said]
-        return "\n".join((head + (self.say(":", "：") if lines else ""), *lines))
-
-    def made(self, lead: str, blocks: Sequence[str], rest: str = "") -> Draft:
-        """Return the page, or abstain where nothing can be cited."""
-        citations = tuple(self.cited.found.values())
-        self.watch.record("topics", f"{len(blocks)} topic(s) of {len(self.chunks)} passage(s)",
-                          "; ".join(one.partition("\n")[0] for one in blocks),
-                          topics=len(blocks), passages=len(self.chunks))  # fmt: skip
-        if not citations:
-            language = language_of(self.scene.question)
-            return abstain(language, detail="no sentence tells of a topic")
-        return Draft(
-            text="\n\n".join(filter(None, (lead, *blocks, rest))),
-            citations=citations,
-            detail=f"{len(blocks)} topic(s), {len(citations)} sentence(s)",
-            figures={
-                "topics": float(len(blocks)),
-                "points": float(len(citations)),
-                "documents": float(len({one.document_id for one in citations})),
-            },
-        )
-
-
-@dataclass
-class _Page(_Writer):
+class _Page(PageWriter):
     """Pages on some documents, or on what they tell of a subject or an aspect."""
 
     found: Found
     documents: int
+    about: Sequence[Unit]
 
     # --- a subject or an aspect -------------------------------------------------------------
 
     def points(self) -> Draft:
         """Return what is told of it, by document and section, each with its best sentences."""
-        ranked = self._ranked()
+        inside = {chunk.id for unit in self.about for chunk in unit.chunks}
+        blocks, tellers = [], set[str]()
+        for unit, telling in zip(self.about, self._told_about(), strict=True):
+            blocks.append(self.block(self._head(unit.chunks[0], unit.headings), telling))
+            if names := self._sections(unit):
+                blocks[-1] += f"\n{names}"
+            tellers.add(unit.document_id)
+        ranked = [one for one in self._ranked() if one.chunk.id not in inside]
         own = [one for one in ranked if is_in(one.text, self.chinese)]
         documents = len({one.document_id for one in self.chunks})
         room = _PER_DOCUMENT if documents > 2 else _POINTS
-        chosen = self.telling.choose(own, _POINTS, least=_NEXT_BEST, per_document=room)
-        if len(chosen) < (1 if self.asked.subject else _FEW):
+        most = _POINTS - len(self.cited.found)
+        chosen = self.telling.choose(own, most, least=_NEXT_BEST, per_document=room)
+        if len(chosen) + len(blocks) < (1 if self.asked.subject else _FEW):
             foreign = [one for one in ranked if one not in own]
             chosen += self.telling.choose(foreign, _FEW - len(chosen), per_document=room)
         held: defaultdict[tuple[str, tuple[str, ...]], list[Said]] = defaultdict(list)
         for said in chosen:
             held[said.chunk.document_id, said.chunk.headings].append(said)
-        blocks = []
         for some in held.values():
-            is_own = is_in(some[0].text, self.chinese)
-            language = "" if is_own else self.say(" (in Chinese)", "（英文）")
             some.sort(key=lambda one: one.place)
-            blocks.append(self.block(_heading(some[0].chunk) + language, some))
-        count = len({said.chunk.document_id for said in chosen})
+            blocks.append(self.block(self._head(some[0].chunk, some[0].chunk.headings), some))
+            tellers.add(some[0].chunk.document_id)
+        count = len(tellers)
         told = "One document tells" if count == 1 else f"{count} documents tell"
         return self.made(self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题："), blocks)
+
+    def _told_about(self) -> list[list[Said]]:
+        """Return the sentences that tell most of each part that is about the subject."""
+        own = {unit.document_id for unit in self.about}
+        others = sections([one for one in self.chunks if one.document_id not in own], depth=0)
+        parts = [unit.chunks for unit in (*self.about, *others)]
+        most = max(_LEAST_ABOUT, _ABOUT // max(1, len(self.about)))
+        told = []
+        for unit, weights in zip(self.about, central_words(parts), strict=False):
+            told.append(self._central_sentences(unit, weights, most))
+            self.telling.said += [one.words for one in told[-1]]
+        return told
+
+    def _sections(self, unit: Unit) -> str:
+        """Return a line with the headings of a part; nothing where they are few."""
+        title = plain_title((*unit.headings[-1:], unit.chunks[0].title)[0])
+        below = (one.headings[len(unit.headings) :] for one in unit.chunks)
+        paths = ([name for name in map(plain_title, path) if name != title] for path in below)
+        names = [path[0] for path in paths if path]
+        names = list(dict.fromkeys(names))
+        if len(names) < _FEW_SECTIONS:
+            return ""
+        shown = names[:_SECTIONS] + (["…"] if len(names) > _SECTIONS else [])
+        return "- " + self.say("Sections: ", "各节：") + self.say("; ", "；").join(shown)
+
+    def _head(self, chunk: Chunk, headings: Sequence[str]) -> str:
+        """Return the title of a document and the last heading, with its language if another."""
+        language = "" if is_in(chunk.text, self.chinese) else self.say(" (in Chinese)", "（英文）")
+        return _heading(chunk.title, headings) + language
 
     def _ranked(self) -> list[Said]:
         """Return sentences worth what they tell of what is asked, by words and by meaning."""
@@ -543,9 +510,12 @@ class _Page(_Writer):
 
     def _told(self, unit: Unit, most: int) -> list[Said]:
         """Return the sentences that tell best what a unit is about, in their order."""
+        return self._central_sentences(unit, self._central[unit], most)
+
+    def _central_sentences(self, unit: Unit, weights: Mapping[str, float], most: int) -> list[Said]:
         found = early_first(sentences_of(unit.chunks, chinese=self.chinese))
         own = [one for one in found if is_in(one.text, self.chinese)]
-        telling = replace(self.telling, weights=self._central[unit], told=set())
+        telling = replace(self.telling, weights=weights, told=set())
         chosen = telling.choose(own or found, most, least=_NEXT_BEST)
         return sorted(chosen, key=lambda one: one.place)
 
@@ -610,10 +580,10 @@ class _Page(_Writer):
         return round(value * (1.0 if has_han(unit.title) == self.chinese else _OTHER_TITLE), 6)
 
 
-def _heading(chunk: Chunk) -> str:
+def _heading(title: str, headings: Sequence[str]) -> str:
     """Return the title of a document, and the heading of the section in it."""
-    document = plain_title(chunk.title)
-    section = plain_title(chunk.headings[-1]) if chunk.headings else ""
+    document = plain_title(title)
+    section = plain_title(headings[-1]) if headings else ""
     if not section or section.casefold() in document.casefold():
         return document
     return f"{document} – {section}"

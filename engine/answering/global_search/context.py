@@ -454,6 +454,10 @@ class GlobalContext:
         with self.library.read() as connection, graph_errors():
             return read_chunks(connection, sorted(set(chunk_ids)))
 
+    def ordered(self, chunk_ids: Iterable[str]) -> list[Chunk]:
+        """Chunks of one document in the order of its text."""
+        return sorted(self.chunks(chunk_ids).values(), key=lambda one: (one.position, one.start))
+
     def chunks_of(self, reports: Sequence[Report]) -> dict[str, Chunk]:
         """Return the chunks behind reports."""
         return self.chunks(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answering.global_search.asked import Asked
+from engine.answering.global_search.about import is_titled, parts_about
+from engine.answering.global_search.asked import Asked, Found
 from engine.answering.global_search.people import introduce
 from engine.answering.global_search.sentences import (
     Telling,
@@ -51,6 +52,42 @@ def test_a_clause_that_asks_for_the_contents_makes_a_question_about_the_whole(
 def test_a_subject_in_the_same_clause_stays_one(question: str) -> None:
     assert asked(question).subject
     assert not asked(question).is_whole
+
+
+def test_a_clause_that_names_a_subject_is_one_beside_a_clause_on_the_contents() -> None:
+    assert asked("关于打补丁，这些文档有什么内容？").subject == ("打补", "补丁")
+    assert asked("On printing: what do these documents contain?").subject == ("print",)
+
+
+@pytest.mark.parametrize(
+    ("title", "is_about"),
+    [
+        ("9.10. Backup", True),
+        ("Backing Up with rsync", False),
+        ("Backup and Restore", True),
+        ("Accounts, Networks, Printers and Backup", False),
+    ],
+)
+def test_a_title_is_about_a_subject_where_it_names_it_and_little_else(
+    title: str, is_about: bool
+) -> None:
+    assert is_titled(title, Found({}, {}, {"backup": 2.0})) == is_about
+
+
+def test_a_part_about_a_subject_is_read_whole() -> None:
+    found = placed("Tapes are kept dry.", 1, ("2. Backup", "2.1. Tapes"))
+    others = [placed("A lamp.", 0, ("1. Light",)), found, placed("Disks.", 2, ("2. Backup",))]
+    known = Found({found.id: found}, {found.id: 1.0}, {"backup": 2.0})
+    (part,) = parts_about(known, [found], lambda _name: others)
+    assert part.headings == ("2. Backup",)
+    assert [one.text for one in part.chunks] == ["Tapes are kept dry.", "Disks."]
+
+
+def placed(text: str, position: int, headings: tuple[str, ...]) -> Chunk:
+    key = f"chunk-{position}"
+    return Chunk(
+        id=key, document_id="a.md", title="Notes", text=text, position=position, headings=headings
+    )
 
 
 def test_the_parts_that_people_play_are_no_subject() -> None:

@@ -1,0 +1,193 @@
+"""Analysis of a question with its passages: sentences selected, and the short answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ...prompts import language_of
+from ...retrieval.passages import Sentence
+from ...storage.tokenization import TokenWeight
+from ...types import Passage
+from .adjoining import with_adjoining
+from .answer_spans import Candidate, Span, rank_spans
+from .chinese_facts import Stated
+from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
+from .comparison import TwoSidedComparison, compare_sides
+from .evidence import SubjectBinding, score_subject_binding
+from .excerpt import (
+    Reader,
+)
+from .intent import (
+    asked_person,
+    introduction,
+    is_defined_by,
+)
+from .known_as import KnownAs
+from .question_type import QuestionType
+from .read_spans import SpanReader, rank_read_spans, read_candidates
+from .sentence_scoring import (
+    ScoredSentence,
+)
+from .sentence_selection import (
+    SURE_WHEN_READ,
+    chain_text,
+    read_shares,
+    select_sentences,
+    sentence_shares,
+)
+
+SHOWN_OF = 3
+"""The short answer of a Chinese question is one of so many spans, the likeliest."""
+STATED = 0.8
+"""Probability that a fact is as the sentence says that states it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Question and its analysis; `rows` are the selected sentences in reading order."""
+
+    question: str
+    asked: QuestionType
+    wanted: Mapping[str, float]
+    passages: Sequence[Passage]
+    weighed: list[ScoredSentence]
+    rows: list[int]
+    span: Candidate | None
+    compared: TwoSidedComparison | None
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        """Return the selected sentences in reading order."""
+        return [self.weighed[row].sentence for row in self.rows]
+
+    @property
+    def is_chain(self) -> bool:
+        """Check that a sentence of another document leads to the first one."""
+        hop = self.weighed[self.rows[0]].hop
+        if hop is None:
+            return False
+        first, leading = (self.weighed[row].sentence.passage for row in (self.rows[0], hop))
+        return self.passages[first].document_id != self.passages[leading].document_id
+
+    @property
+    def is_decided(self) -> bool:
+        """Check for a comparison that came out."""
+        compared = self.compared
+        return compared is not None and (compared.verdict is not None or compared.is_choice)
+
+
+def analyse(
+    question: str,
+    asked: QuestionType,
+    passages: Sequence[Passage],
+    weighed: list[ScoredSentence],
+    *,
+    wanted: Mapping[str, float],
+    limit: int,
+    sure: float,
+    read: Reader | None,
+    types: Mapping[str, str],
+) -> Analysis:
+    """Select sentences and the short answer."""
+    compared = compare_sides(
+        question,
+        [each.sentence for each in weighed],
+        passages,
+        wanted=wanted,
+        scores=[each.score for each in weighed],
+    )
+    span = None
+    if compared is not None and (compared.verdict is not None or compared.is_choice):
+        rows = _both(compared, limit=limit)
+    else:
+        spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
+        share = sentence_shares(weighed, spans)
+        if read is not None:
+            share = read_shares(question, weighed, share, passages, read)
+            sure = max(sure, SURE_WHEN_READ[asked.language])
+        rows = select_sentences(weighed, share, wanted=wanted, limit=limit, enough=sure)
+        shown = [each for each in spans if each.row in rows]
+        if asked.language == "zh":
+            rows = with_adjoining(rows, weighed, passages)
+        if isinstance(read, SpanReader):
+            chains = {row: chain_text(weighed, row, passages) for row in rows}
+            found, matrix = read_candidates(
+                question, weighed, chains, asked=asked, wanted=wanted, reader=read, types=types
+            )
+            shown = rank_read_spans(found, matrix)
+        span = _shown(question, asked, shown, weighed)
+    return Analysis(question, asked, wanted, passages, weighed, rows, span, compared)
+
+
+def _shown(
+    question: str,
+    asked: QuestionType,
+    spans: Sequence[Candidate],
+    weighed: Sequence[ScoredSentence],
+) -> Candidate | None:
+    """Return the likeliest span; for a Chinese question one in the form asked for."""
+    if asked.language != "zh":
+        return next(iter(spans), None)
+    for each in spans[:SHOWN_OF]:
+        if each.confidence < LEAST_CONFIDENCE:
+            continue
+        sentence = weighed[each.row].sentence.text
+        start, end = bounds_of_short(sentence, each.span.start, each.span.end, question, asked)
+        if is_short_answer(sentence[start:end], question, asked):
+            span = Span(start, end, each.span.kind)
+            return replace(each, span=span, text=sentence[start:end])
+    return None
+
+
+def stating(read: Analysis, facts: Sequence[Stated], *, limit: int) -> Analysis:
+    """Replace the selection by the sentences that state the fact asked for."""
+    first = facts[0]
+    rows = list(dict.fromkeys(each.row for each in facts if each.text == first.text))[:limit]
+    span = Span(first.start, first.start + len(first.text), "name")
+    stated = Candidate(row=first.row, span=span, text=first.text, share=1.0, confidence=STATED)
+    return replace(read, rows=rows, span=stated, compared=None)
+
+
+def introducing(
+    question: str,
+    passages: Sequence[Passage],
+    weighed: Sequence[ScoredSentence],
+    known_as: KnownAs,
+    *,
+    limit: int,
+) -> list[int]:
+    """Return the rows that introduce the person asked for, best first; for Chinese those behind.
+
+    None where the library has a text about that person, which begins with it.
+    """
+    person = asked_person(question)
+    if not person or any(is_defined_by(each.title, "definition", question) for each in passages):
+        return []
+    names = known_as.all_of(person)
+    told = [max(introduction(each.sentence.text, name) for name in names) for each in weighed]
+    rows = [row for row, worth in enumerate(told) if worth]
+    rows.sort(key=lambda row: (-told[row], -weighed[row].score))
+    if not rows or language_of(person) != "zh":
+        return rows[:limit]
+    passage = weighed[rows[0]].sentence.passage
+    behind = range(rows[0], len(weighed))
+    return [row for row in behind if weighed[row].sentence.passage == passage][:limit]
+
+
+def bound_subject(read: Analysis, *, weight: TokenWeight) -> SubjectBinding | None:
+    """Score how far what is sought is stated of its subject; None for a comparison."""
+    if read.compared is not None:
+        return None
+    return score_subject_binding(
+        read.question, read.weighed, asked=read.asked, wanted=read.wanted, weight=weight
+    )
+
+
+def _both(compared: TwoSidedComparison, *, limit: int) -> list[int]:
+    """Select sentences for both sides of a comparison, then their bridges if room is left."""
+    rows = [list(dict.fromkeys(some)) for some in compared.rows]
+    while len(rows[0]) + len(rows[1]) > max(limit + 1, 2):
+        longer = rows[0] if len(rows[0]) >= len(rows[1]) else rows[1]
+        longer.pop(0)
+    return list(dict.fromkeys((*rows[0], *rows[1])))

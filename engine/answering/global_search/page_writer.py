@@ -1,0 +1,94 @@
+"""Writing of overview pages: lines with the marks of their citations, in one language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from ...prompts import language_of
+from ...retrieval.passages import Tracer
+from ...storage.graph_api import Chunk
+from ...types import Citation
+from ..packing import Draft, abstain
+from .asked import Asked
+from .context import GlobalContext
+from .sentences import Said
+
+
+@dataclass
+class CitedSentences:
+    """Citations in order of first use; a span has one number."""
+
+    found: dict[tuple[str, int, int], Citation] = field(default_factory=dict)
+
+    def mark(self, said: Said) -> str:
+        """Return the mark of a sentence, cited from now on."""
+        chunk = said.chunk
+        key = (chunk.document_id, chunk.start + said.start, chunk.start + said.end)
+        if key not in self.found:
+            self.found[key] = Citation(
+                number=len(self.found) + 1,
+                document_id=chunk.document_id,
+                chunk_id=chunk.id,
+                title=chunk.title,
+                quote=chunk.text[said.start : said.end],
+                start=key[1],
+                end=key[2],
+                page=chunk.page,
+            )
+        return f"[{self.found[key].number}]"
+
+    def line(self, said: Said, chinese: bool) -> str:
+        """Return a sentence with its mark, and who says it, as an item of a list."""
+        speaker = said.speaker + ("：" if chinese else ": ") if said.speaker else ""
+        return f"- {speaker}{said.text} {self.mark(said)}"
+
+
+@dataclass
+class PageWriter:
+    """Parts that all kinds of pages are made with."""
+
+    scene: GlobalContext
+    watch: Tracer
+    asked: Asked
+    chunks: list[Chunk]
+    cited: CitedSentences = field(default_factory=CitedSentences, kw_only=True)
+
+    @cached_property
+    def chinese(self) -> bool:
+        """Check for a question in Chinese."""
+        return language_of(self.scene.question) == "zh"
+
+    def say(self, english: str, chinese: str) -> str:
+        """Return what is said in the question's language."""
+        return chinese if self.chinese else english
+
+    def listed(self, names: Iterable[str]) -> str:
+        """Return names in a row."""
+        return self.say(", ", "、").join(names)
+
+    def block(self, head: str, said: Iterable[Said]) -> str:
+        """Return sentences below a heading."""
+        lines = [self.cited.line(one, self.chinese) for one in said]
+        return "\n".join((head + (self.say(":", "：") if lines else ""), *lines))
+
+    def made(self, lead: str, blocks: Sequence[str], rest: str = "") -> Draft:
+        """Return the page, or abstain where nothing can be cited."""
+        citations = tuple(self.cited.found.values())
+        self.watch.record("topics", f"{len(blocks)} topic(s) of {len(self.chunks)} passage(s)",
+                          "; ".join(one.partition("\n")[0] for one in blocks),
+                          topics=len(blocks), passages=len(self.chunks))  # fmt: skip
+        if not citations:
+            language = language_of(self.scene.question)
+            return abstain(language, detail="no sentence tells of a topic")
+        return Draft(
+            text="\n\n".join(filter(None, (lead, *blocks, rest))),
+            citations=citations,
+            detail=f"{len(blocks)} topic(s), {len(citations)} sentence(s)",
+            figures={
+                "topics": float(len(blocks)),
+                "points": float(len(citations)),
+                "documents": float(len({one.document_id for one in citations})),
+            },
+        )
