@@ -23,7 +23,6 @@ from .chinese_fact_questions import fact_question
 from .chinese_facts import mentions_fact, stated_facts
 from .evidence import evidence_features
 from .excerpt import (
-    Excerpt,
     Reader,
     around,
     choose_excerpts,
@@ -31,6 +30,7 @@ from .excerpt import (
     likeliest_place,
     told_at_one_place,
 )
+from .extent import Excerpt
 from .intent import (
     Intent,
     question_intent,
@@ -103,7 +103,7 @@ def extractive_answer(
     intent = question_intent(question) if one_excerpt else None
     plain = strip_intent_words(question) if intent else question
     wanted = {term: max(weight(term), 0.0) for term in tokens(strip_question_words(plain))}
-    sentences = known_as.named(_that_state(split_passages(passages)))
+    sentences = known_as.named(_that_state(split_passages(passages), passages))
     chooser = read if asked.language == "en" else _renaming(likeness, known_as)
     if not wanted or not sum(wanted.values()) or not sentences:
         return abstain(asked.language, detail="nothing to compare the question with")
@@ -140,7 +140,8 @@ def extractive_answer(
     if one_excerpt and not facts and not introduced and not analysis.is_decided:
         excerpts = _excerpts(analysis, intent, read=chooser, text_at=text_at)
     context: Excerpt | None = None
-    if one_excerpt and intent is None and asked.language == "en" and not analysis.is_decided:
+    is_fact = one_excerpt and intent is None and asked.language == "en" and not analysis.is_decided
+    if is_fact and not (excerpts and _is_open(analysis)):
         analysis, context = _in_context(analysis, excerpts, read=read, text_at=text_at)
     found = evidence_features(
         question,
@@ -163,8 +164,11 @@ def extractive_answer(
         draft = tell_excerpts(excerpts, figures=found)
     else:
         draft = tell_sentences(analysis, context, figures=found)
-    if found["held"] >= min_evidence:
-        return draft if excerpts else _hesitant(draft, question)
+    if _likely(found, asked.language) >= min_evidence:
+        below = DOUBTED if excerpts else HESITANT
+        if intent == "comparison" and found["unknown"]:
+            below = 1.0  # of one side nothing is known
+        return _hesitant(draft, question, below=below)
     is_near = one_excerpt and _is_near(found, asked.language)
     return _declined(draft, question, is_near=is_near, least=min_evidence)
 
@@ -172,14 +176,20 @@ def extractive_answer(
 NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": 2.0}
 """Probability that the library holds the answer, or the reader's logit, from which what is nearest
 is told below a word of doubt."""
-HESITANT = 0.4
-"""An answer that is likely to be right by less is told below a word of doubt."""
+HESITANT, DOUBTED = 0.4, 0.3
+"""An answer that is likely to be right by less is told below a word of doubt; an excerpt, too."""
 
 
-def _hesitant(draft: Draft, question: str) -> Draft:
+def _likely(figures: Mapping[str, float], language: str) -> float:
+    """Return how likely the answer is right; without a reader, that the library holds one."""
+    is_read = language == "en" and "logit" in figures
+    return figures["evidence"] if is_read else figures["held"]
+
+
+def _hesitant(draft: Draft, question: str, *, below: float) -> Draft:
     is_read = "logit" in draft.figures  # without a reader the short answer is less calibrated
     is_sure = is_read and draft.short is not None and draft.short.is_confident
-    if is_sure or draft.evidence is None or draft.evidence >= HESITANT:
+    if is_sure or draft.evidence is None or draft.evidence >= below:
         return draft
     doubt = in_script_of(question, HESITATION[language_of(question)])
     return replace(draft, text=f"{doubt}\n\n{draft.text}")
@@ -192,7 +202,8 @@ def _is_near(figures: Mapping[str, float], language: str) -> bool:
 def _declined(draft: Draft, question: str, *, is_near: bool, least: float) -> Draft:
     """Abstain; with what is nearest where that may be the answer."""
     language = language_of(question)
-    detail = f"evidence {draft.figures['held']:.2f} is below {least:.2f}"
+    likely = _likely(draft.figures, language)
+    detail = f"evidence {likely:.2f} is below {least:.2f}"
     if not is_near:
         return abstain(
             language, detail=detail, evidence=draft.evidence or 0.0, figures=draft.figures
@@ -228,14 +239,22 @@ def _renaming(read: Reader | None, known_as: KnownAs) -> Reader | None:
     return lambda question, texts: read(question, [known_as.read(text) for text in texts])
 
 
-def _that_state(sentences: list[Sentence]) -> list[Sentence]:
-    """Leave out questions and Chinese titles, which answer none, unless there are no others."""
+def _that_state(sentences: list[Sentence], passages: Sequence[Passage]) -> list[Sentence]:
+    """Leave out questions and titles, which answer none, unless there are no others."""
     stating = [
         each
         for each in sentences
-        if not each.text.rstrip(" *_").endswith(("?", "？")) and not is_title(each.text)
+        if not each.text.rstrip(" *_").endswith(("?", "？"))
+        and not is_title(each.text)
+        and not _is_heading(each, passages[each.passage])
     ]
     return [replace(each, order=row) for row, each in enumerate(stating)] or sentences
+
+
+def _is_heading(sentence: Sentence, passage: Passage) -> bool:
+    """Check for the words of a heading above it."""
+    text = sentence.text.strip(" #*_")
+    return bool(text) and any(each.endswith(text) for each in (*passage.headings, sentence.heading))
 
 
 def _excerpts(
@@ -257,15 +276,21 @@ def _excerpts(
     return told_at_one_place(
         question, passages, weighed,
         wanted=analysis.wanted, read=read, text_at=text_at,
-        beside=float(read(question, chains).max()),
+        beside=float(read(question, chains).max()), is_open=_is_open(analysis),
     )  # fmt: skip
+
+
+def _is_open(analysis: Analysis) -> bool:
+    """Check that no name is likely to be what is asked for, as of *who may upload*."""
+    is_likely = analysis.span is not None and analysis.span.confidence >= LIKELY
+    return analysis.asked.kind == "person" and not is_likely
 
 
 STRAY = 2.0
 """Logits below the first sentence at which a further one is left out, unless it adds to it."""
-ADDS, CERTAIN = 0.15, 7.0
+ADDS, WEAK, CERTAIN = 0.15, 0.0, 7.0
 """Share of the question's weight from which on a further sentence adds; nothing adds to one that
-has such a logit."""
+has a lower logit, or a higher one."""
 
 
 def _in_context(
@@ -318,6 +343,8 @@ def _further(
     logits = read(
         analysis.question, [chain_text(weighed, row, passages) for row in (first, *others)]
     )
+    if logits[0] < WEAK:
+        return []
     return [
         row
         for row, logit in zip(others, logits[1:], strict=True)

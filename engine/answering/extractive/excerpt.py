@@ -7,7 +7,6 @@ logit. Without a reader the best sentence's score and the heading decide.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,7 +18,6 @@ from graph.text.cjk import is_chinese
 from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
-from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
 from ..packing import TextAt
@@ -28,12 +26,24 @@ from .blocks import (
     WINDOW_WORDS,
     ExcerptBlock,
     count_words,
-    cut_long,
     is_contents,
-    plain_excerpt,
     split_blocks,
 )
+from .extent import (
+    SIBLINGS,
+    Best,
+    Excerpt,
+    extended,
+    in_section,
+    is_said,
+    is_title,
+    leans,
+    listed_sections,
+    outlined,
+    short_excerpt,
+)
 from .intent import Intent, compared_sides, is_defined_by, question_intent, shows_intent
+from .lead import read_leads
 from .read_spans import SpanReader
 from .sentence_scoring import ScoredSentence
 
@@ -59,25 +69,12 @@ SHOWN = 2.0
 """Logits for signs of what is asked."""
 HEADING = 3.0
 """Logits for a heading that carries the whole question, where nothing reads."""
-SHORTEST_WORDS = 90
-"""An excerpt below this goes on with the next block of its section."""
-LEAST_WORDS = 10
-"""A shorter first block of a section is a by-line or a date."""
-WHOLE_WORDS = 180
-"""A section is shown whole where it is no longer than this."""
 AROUND_WORDS = 130
 """Words shown around the sentence that says a fact, at most."""
-ITEM_WORDS = 5
-"""A beginning of an item with fewer words goes on with the next sentence."""
-SIBLINGS = 3
-"""From so many sections side by side on they are a list."""
 WORDS = {"en": 0.2, "zh": 0.6}
 """Weight of the best sentence's score and the heading beside the reader's logit."""
 COVERED = {"en": 0.0, "zh": 3.0}
 """Logits of a block that holds all words of the question; the reader of English sees them."""
-REACH, LIST_REACH = 2_000, 6_000
-"""Characters of the document before and behind a passage, where a section may begin and go on,
-and a list."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
 PLAIN, PLAINLY = 4.0, 1.0
@@ -89,33 +86,14 @@ BOTH = {"en": 4.0, "zh": 11.0}
 CLOSE, CLOSE_TO_PLAIN = 1.5, 0.6
 """A block of another section that is read as so much less is shown below the best one, and below
 one that answers plainly."""
+IN_A_SENTENCE = frozenset(("command", "definition", "explanation"))
+"""Intents that one sentence of a block may answer."""
+LEADING = 5
+"""Blocks, best read first, whose sentences are read."""
+LEADS, ALONE = 2.5, 2.0
+"""Logit from which a sentence answers by itself, and how far it may lie below its block's."""
 OPENS = 1.0
 """Logits for the first block of a section."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Excerpt:
-    """Excerpt `source.text[start:end]` below its heading; `source` holds a passage of the answer.
-
-    `logit` is the reader's, of the part that it read; None without a reader.
-    """
-
-    source: Passage
-    start: int
-    end: int
-    heading: str
-    text: str
-    score: float
-    logit: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Best:
-    """The best block with its score, and what the reader gave it; None without one."""
-
-    block: ExcerptBlock
-    score: float
-    logit: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,15 +167,17 @@ def choose_excerpts(
         return []
     sides = compared_sides(question) if intent == "comparison" else ()
     if sides:
-        return _beside(question, sides, candidates, passages, read=read, text_at=text_at)
+        return _beside(
+            question, sides, candidates, passages, wanted=wanted, read=read, text_at=text_at
+        )
     most = MORE_BLOCKS if read is not None and language_of(question) == "en" else READ_BLOCKS
-    best, *close = _best(question, intent, candidates[:most], passages, read=read)
+    best, *close = _best(question, intent, candidates[:most], passages, wanted=wanted, read=read)
     listed = _siblings(best.block, blocks) if intent == "list" else []
     if len(listed) >= SIBLINGS:
-        return [_listed(best, listed, passages)]
-    first = _outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
-    first = first or _extended(best, passages[best.block.passage], text_at)
-    return [first, *(_short(each, passages[each.block.passage]) for each in close)]
+        return [listed_sections(best, listed, passages)]
+    first = outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
+    first = first or extended(best, passages[best.block.passage], text_at)
+    return [first, *(short_excerpt(each, passages[each.block.passage]) for each in close)]
 
 
 def told_at_one_place(
@@ -208,12 +188,14 @@ def told_at_one_place(
     wanted: Mapping[str, float],
     read: Reader,
     beside: float,
+    is_open: bool,
     text_at: TextAt | None,
 ) -> list[Excerpt]:
     """Return the block that tells a fact plainly better than sentences; maybe none.
 
     `beside` is the highest logit of the sentences. Those of a chain stand at several places, and
-    read together they are more than any block.
+    read together they are more than any block. Of a question that `is_open`, which no single name
+    answers, a block need only be read better.
     """
     if beside >= SETTLED:
         return []
@@ -224,11 +206,11 @@ def told_at_one_place(
     unsigned = np.zeros(len(candidates), dtype=np.bool_)
     logits = _read_blocks(question, candidates, passages, read, signs=unsigned)
     row = int(np.argmax(logits))
-    if logits[row] < max(PLAIN, beside + PLAINLY):
+    if logits[row] < (beside if is_open else max(PLAIN, beside + PLAINLY)):
         return []
     score = float(logits[row])
-    best = _Best(block=candidates[row].block, score=score, logit=score)
-    return [_extended(best, passages[best.block.passage], text_at)]
+    best = Best(block=candidates[row].block, score=score, logit=score)
+    return [extended(best, passages[best.block.passage], text_at)]
 
 
 def around(
@@ -240,8 +222,8 @@ def around(
     block = next((each for each in windows if each.start <= sentence.start < each.end), None)
     if block is None:
         return None
-    best = _Best(block=block, score=0.0, logit=None)
-    return _extended(best, passage, text_at, whole=AROUND_WORDS, longest=AROUND_WORDS)
+    best = Best(block=block, score=0.0, logit=None)
+    return extended(best, passage, text_at, whole=AROUND_WORDS, longest=AROUND_WORDS)
 
 
 def nearest_excerpt(
@@ -253,8 +235,8 @@ def nearest_excerpt(
         return None
     logits = read(question, [_read_text(each, passages) for each in blocks])
     row = int(np.argmax(logits))
-    best = _Best(block=blocks[row], score=float(logits[row]), logit=float(logits[row]))
-    return _extended(best, passages[best.block.passage], text_at)
+    best = Best(block=blocks[row], score=float(logits[row]), logit=float(logits[row]))
+    return extended(best, passages[best.block.passage], text_at)
 
 
 def likeliest_place(question: str, excerpt: Excerpt, read: SpanReader) -> int:
@@ -277,22 +259,6 @@ def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[Excerp
     ]
 
 
-def _listed(best: _Best, listed: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> Excerpt:
-    """Return the sections side by side, with their headings."""
-    block, source = best.block, passages[best.block.passage]
-    text, start = source.text, listed[0].section_start
-    end = start + cut_long(text[start : listed[-1].end])
-    return Excerpt(
-        source=source,
-        start=start,
-        end=end,
-        heading=block.above,
-        text=text[start:end],
-        score=best.score,
-        logit=best.logit,
-    )
-
-
 def _windows(blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> list[ExcerptBlock]:
     """Join the blocks of a section, or of a box, up to what a reader takes in at once."""
     found: list[ExcerptBlock] = []
@@ -300,7 +266,7 @@ def _windows(blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> lis
         last = found[-1] if found else None
         if last is not None and (last.passage, last.section) == (block.passage, block.section):
             text = passages[block.passage].text[last.start : block.end]
-            if count_words(text) <= WINDOW_WORDS and not _is_title(block):
+            if count_words(text) <= WINDOW_WORDS and not is_title(block):
                 found[-1] = replace(last, end=block.end, text=text)
                 continue
         found.append(block)
@@ -355,29 +321,37 @@ def _best(
     candidates: Sequence[_Weighed],
     passages: Sequence[Passage],
     *,
+    wanted: Mapping[str, float],
     read: Reader | None,
-) -> list[_Best]:
-    """Return the best block, and one of another section that a reader finds nearly as good."""
+) -> list[Best]:
+    """Return the best block, and one of another section that a reader finds nearly as good.
+
+    A block is read as the best of its sentences is, where one sentence may answer.
+    """
     logits: NDArray[np.float64] | None = None
+    leads: dict[int, tuple[int, int]] = {}
     shown = np.array([_shows(intent, one.block, question) for one in candidates])
     scores = np.array([one.prior for one in candidates])
     if read is not None:
         language = language_of(question)
         logits = _read_blocks(question, candidates, passages, read, signs=shown)
+        if intent in IN_A_SENTENCE and isinstance(read, SpanReader):
+            logits, leads = _with_leads(question, candidates, passages, logits, wanted, read)
         covered = np.array([one.covered for one in candidates])
         scores = logits + WORDS[language] * scores + COVERED[language] * covered
     scores = scores + SHOWN * shown
-    opens = [_opens_section(one.block, passages) and _is_said(one.block) for one in candidates]
+    opens = [_opens_section(one.block, passages) and is_said(one.block) for one in candidates]
     scores = scores + OPENS * np.array(opens)
     order = [int(row) for row in np.argsort(-scores, kind="stable")]
     starts = ("list", "steps") if language_of(question) == "en" else ("list", "steps", "comparison")
     row = _list_start(order[0], candidates, scores) if intent in starts else order[0]
     first = candidates[row].block
     near = [candidates[each].block for each in order if scores[each] >= scores[row] - NEARLY]
-    best = _Best(
+    best = Best(
         block=_with_adjoining(first, near, passages),
         score=float(scores[row]),
         logit=None if logits is None else float(logits[row]),
+        lead=leads.get(row),
     )
     other = next((each for each in order if not _same_section(candidates[each].block, first)), row)
     if logits is None or other == row or (shown[row] and not shown[other]):
@@ -386,7 +360,33 @@ def _best(
     if scores[other] < scores[row] - (CLOSE_TO_PLAIN if is_plain else CLOSE):
         return [best]
     second = candidates[other].block
-    return [best, _Best(block=second, score=float(scores[other]), logit=float(logits[other]))]
+    return [best, Best(block=second, score=float(scores[other]), logit=float(logits[other]))]
+
+
+def _with_leads(
+    question: str,
+    candidates: Sequence[_Weighed],
+    passages: Sequence[Passage],
+    logits: NDArray[np.float64],
+    wanted: Mapping[str, float],
+    read: Reader,
+) -> tuple[NDArray[np.float64], dict[int, tuple[int, int]]]:
+    """Return the logits, no lower than those of sentences, and where a sentence answers by row."""
+    rows = [int(row) for row in np.argsort(-logits, kind="stable")[:LEADING]]
+    blocks = [candidates[row].block for row in rows]
+
+    def above(block: ExcerptBlock) -> str:
+        return _read_heading(block, passages)
+
+    told = read_leads(question, blocks, above=above, wanted=wanted, read=read)
+    raised, places = logits.copy(), {}
+    for row, block, lead in zip(rows, blocks, told, strict=True):
+        if lead is not None:
+            raised[row] = max(logits[row], lead.logit)
+            stands = not leans(block.text[lead.start : lead.end])
+            if stands and lead.logit >= max(LEADS, logits[row] - ALONE):
+                places[row] = (block.start + lead.start, block.start + lead.end)
+    return raised, places
 
 
 def _list_start(row: int, candidates: Sequence[_Weighed], scores: NDArray[np.float64]) -> int:
@@ -395,7 +395,7 @@ def _list_start(row: int, candidates: Sequence[_Weighed], scores: NDArray[np.flo
     near = [
         each
         for each, one in enumerate(candidates)
-        if _in_section(one.block, block) and scores[each] >= scores[row] - NEARLY
+        if in_section(one.block, block) and scores[each] >= scores[row] - NEARLY
     ]
     return min(near, key=lambda each: candidates[each].block.place)
 
@@ -434,12 +434,8 @@ def _read_blocks(
         is_more = len(candidates) - len(rows) >= READ_BLOCKS
         if promise.max() >= (PLAINLY_READ if is_more else FOUND[language_of(question)]):
             best = candidates[int(np.argmax(promise))].block
-            rows = [row for row in rows if _in_section(candidates[row].block, best)]
+            rows = [row for row in rows if in_section(candidates[row].block, best)]
     return logits
-
-
-def _in_section(one: ExcerptBlock, other: ExcerptBlock) -> bool:
-    return (one.passage, one.section) == (other.passage, other.section)
 
 
 def _with_adjoining(
@@ -448,7 +444,7 @@ def _with_adjoining(
     """Join a block with those before and behind it in its section that answer nearly as well."""
     text = passages[block.passage].text
     for other in near:
-        if not _in_section(other, block):
+        if not in_section(other, block):
             continue
         start, end = min(block.start, other.start), max(block.end, other.end)
         between = text[min(block.end, other.end) : max(block.start, other.start)]
@@ -464,23 +460,13 @@ def _opens_section(block: ExcerptBlock, passages: Sequence[Passage]) -> bool:
     return block.place == 0 and is_seen
 
 
-def _is_said(block: ExcerptBlock) -> bool:
-    """Check that a block is no mere by-line."""
-    return count_words(block.text) >= LEAST_WORDS
-
-
-def _is_title(block: ExcerptBlock) -> bool:
-    """Check for the title of a box inside a section: a few words that are no sentence."""
-    return block.form == "prose" and not _is_said(block) and not _ENDS.search(block.text)
-
-
-_ENDS = re.compile(r"[.!?:;,。！？：；，][\W\d]*$|\W(?:https?|www\b)", re.I)
-
-
 def _read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
+    return f"{_read_heading(block, passages)}\n{block.text}"
+
+
+def _read_heading(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
     title = passages[block.passage].title
-    above = title if block.heading == title else f"{title}: {block.heading}"
-    return f"{above}\n{block.text}"
+    return title if block.heading == title else f"{title}: {block.heading}"
 
 
 def _beside(
@@ -489,6 +475,7 @@ def _beside(
     candidates: Sequence[_Weighed],
     passages: Sequence[Passage],
     *,
+    wanted: Mapping[str, float],
     read: Reader | None,
     text_at: TextAt | None,
 ) -> list[Excerpt]:
@@ -496,8 +483,10 @@ def _beside(
     both = [one for one in candidates if all(_names(one.block, side) for side in sides)]
     together: list[Excerpt] = []
     if both:
-        best, *_ = _best(question, "comparison", both[:READ_BLOCKS], passages, read=read)
-        together = [_extended(best, passages[best.block.passage], text_at)]
+        best, *_ = _best(
+            question, "comparison", both[:READ_BLOCKS], passages, wanted=wanted, read=read
+        )
+        together = [extended(best, passages[best.block.passage], text_at)]
         titled = all(set(tokens(side)) <= set(tokens(best.block.heading)) for side in sides)
         if titled or best.logit is None or best.logit >= BOTH[language_of(question)]:
             return together
@@ -506,8 +495,10 @@ def _beside(
     for side in sides:
         named = [one for one in candidates if _names(one.block, side)][:SIDE_BLOCKS]
         if named:
-            best, *_ = _best(asks.format(side), "definition", named, passages, read=read)
-            found.append(_extended(best, passages[best.block.passage], text_at))
+            best, *_ = _best(
+                asks.format(side), "definition", named, passages, wanted=wanted, read=read
+            )
+            found.append(extended(best, passages[best.block.passage], text_at))
     apart = list(
         {(one.source.document_id, one.source.start + one.start): one for one in found}.values()
     )
@@ -517,182 +508,3 @@ def _beside(
 def _names(block: ExcerptBlock, side: str) -> bool:
     words = set(tokens(side))
     return words <= set(tokens(f"{block.heading} {block.text}"))
-
-
-_LEANS = re.compile(
-    r"\W*(?:then|next|after (?:this|that)|finally|now|this|these|those|it|they|he|she|however|also"
-    r"|in addition|moreover|in other cases|similarly|therefore|thus|instead|otherwise)\b"
-    r"|\W*(?:然后|接着|此外|因此|但是|同样|这)",
-    re.I,
-)
-"""Beginnings that lean on what stands in front of them."""
-
-
-def _standing_start(
-    block: ExcerptBlock, blocks: Sequence[ExcerptBlock], *, longest: int = LONGEST_WORDS
-) -> int:
-    """Return where an excerpt begins that does not lean on what was left out."""
-    start, leaning, words = block.start, block, count_words(block.text)
-    for each in reversed(blocks):
-        if not _in_section(each, block) or each.end > start:
-            continue
-        words = words + count_words(each.text)
-        if not _LEANS.match(leaning.text) or words > longest:
-            break
-        start, leaning = each.start, each
-    return start
-
-
-def _rest(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
-    """Return the blocks that follow in the same section, up to a box with a title of its own."""
-    rest = [each for each in blocks if _in_section(each, block) and each.start >= block.end]
-    titles = (row for row, each in enumerate(rest) if _is_title(each))
-    return rest[: next(titles, len(rest))]
-
-
-def _extended(
-    best: _Best,
-    passage: Passage,
-    text_at: TextAt | None,
-    *,
-    whole: int = WHOLE_WORDS,
-    longest: int = LONGEST_WORDS,
-) -> Excerpt:
-    """Show a short section whole; else continue a short block with the next, and cut a long one."""
-    source, block = _around(best.block, passage, text_at)
-    blocks = split_blocks([source])
-    text, start, end = source.text, block.start, block.end
-    rest = _rest(block, blocks)
-    section = _section_start(block, blocks, source)
-    last = rest[-1].end if rest else end
-    if section is not None and count_words(text[section:last]) <= whole:
-        start, end = section, last
-    else:
-        start = _standing_start(block, blocks, longest=longest)
-        for other in rest:
-            if count_words(text[start:end]) < SHORTEST_WORDS:
-                end = other.end
-    end = start + cut_long(text[start:end], words=longest)
-    return Excerpt(
-        source=source,
-        start=start,
-        end=end,
-        heading=block.heading,
-        text=text[start:end],
-        score=best.score,
-        logit=best.logit,
-    )
-
-
-def _outlined(best: _Best, passage: Passage, text_at: TextAt | None) -> Excerpt | None:
-    """Return the list that a block is a part of, whole or by the beginning of each item.
-
-    None where the block is no such part: it is shown as it stands.
-    """
-    source, block = _around(best.block, passage, text_at, reach=LIST_REACH)
-    blocks = [each for each in split_blocks([source]) if _in_section(each, block)]
-    place = next((row for row, each in enumerate(blocks) if each.end > block.start), 0)
-    first = last = place
-    while first > 0 and blocks[first - 1].form == blocks[first].form == "list":
-        first -= 1
-    while last + 1 < len(blocks) and blocks[last + 1].form == blocks[last].form == "list":
-        last += 1
-    items = blocks[first : last + 1]
-    start, end = items[0].start, items[-1].end
-    text = source.text[start:end]
-    if len(items) >= SIBLINGS and count_words(text) > LONGEST_WORDS:
-        text = "\n".join(_beginning(each.text) for each in items)
-    elif items[0].form != "list" or start >= block.start:
-        return None
-    return Excerpt(
-        source=source,
-        start=start,
-        end=end,
-        heading=block.heading,
-        text=text[: cut_long(text)],
-        score=best.score,
-        logit=best.logit,
-    )
-
-
-def _beginning(item: str) -> str:
-    """Return the first sentence of an item, with the next one where it is but a name."""
-    end = 0
-    for _, end in sentence_spans(item):
-        if count_words(item[:end]) >= ITEM_WORDS:
-            break
-    return f"{item[:end].rstrip()} …" if item[end:].strip() else item[:end].rstrip()
-
-
-def _short(best: _Best, passage: Passage) -> Excerpt:
-    """Show a block by itself."""
-    block = best.block
-    end = block.start + cut_long(block.text, words=WINDOW_WORDS)
-    return Excerpt(
-        source=passage,
-        start=block.start,
-        end=end,
-        heading=block.heading,
-        text=passage.text[block.start : end],
-        score=best.score,
-        logit=best.logit,
-    )
-
-
-def _around(
-    block: ExcerptBlock, passage: Passage, text_at: TextAt | None, *, reach: int = REACH
-) -> tuple[Passage, ExcerptBlock]:
-    """Return a passage with what stands around it in its document, and a block whole in that."""
-    before, behind = _before(passage, text_at, reach), _behind(passage, text_at, reach)
-    wide = replace(
-        passage,
-        text=f"{before}{passage.text}{behind}",
-        start=passage.start - len(before),
-        end=passage.end + len(behind),
-    )
-    start, end = block.start + len(before), block.end + len(before)
-    touched = [one for one in split_blocks([wide]) if one.start < end and start < one.end]
-    if touched:
-        end = max(end, touched[-1].end)
-        if count_words(wide.text[touched[0].start : end]) <= LONGEST_WORDS:
-            start = min(start, touched[0].start)
-    section = touched[0].section if touched else block.section
-    return wide, replace(block, passage=0, start=start, end=end, section=section)
-
-
-def _before(passage: Passage, text_at: TextAt | None, reach: int) -> str:
-    """Return whole paragraphs that lead to a passage, from its last code block on."""
-    start = max(0, passage.start - reach)
-    found = text_at(passage.document_id, start, passage.start) if text_at else ""
-    if len(found) != passage.start - start:
-        return ""
-    if start:
-        found = found.partition("\n\n")[2]
-    return found if found.count("```") % 2 == 0 else found.rpartition("```")[2]
-
-
-def _behind(passage: Passage, text_at: TextAt | None, reach: int) -> str:
-    """Return whole paragraphs that follow a passage."""
-    found = text_at(passage.document_id, passage.end, passage.end + reach) if text_at else ""
-    return found if len(found) < reach else found.rpartition("\n\n")[0]
-
-
-def _section_start(
-    block: ExcerptBlock, blocks: Sequence[ExcerptBlock], source: Passage
-) -> int | None:
-    """Return where the text of a block's section begins; None where that is out of sight."""
-    own = (each for each in blocks if each.section == block.section)
-    first = min(own, key=lambda each: each.start, default=block)
-    is_seen = first.section_start < first.start or source.start == 0
-    return first.start if is_seen else None
-
-
-def render_excerpt(excerpt: Excerpt, number: int) -> str:
-    """Return an excerpt below its heading with the mark of its citation; its own `[3]` is `(3)`."""
-    text = plain_excerpt(excerpt.text, 0, len(excerpt.text))
-    gap = "\n" if text.endswith(("```", "|")) else " "
-    return (
-        f"### {excerpt.heading}\n\n{text}{gap}[{number}]"
-        if excerpt.heading
-        else f"{text}{gap}[{number}]"
-    )

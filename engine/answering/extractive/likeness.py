@@ -21,7 +21,8 @@ from ...prompts import UNSURE, language_of
 from ...storage.graph_api import sentence_spans
 from ...types import Passage
 from ..packing import Draft, TextAt, abstain, cite_span
-from .excerpt import Reader, in_own_language, nearest_excerpt, render_excerpt
+from .excerpt import Reader, in_own_language, nearest_excerpt
+from .extent import render_excerpt
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

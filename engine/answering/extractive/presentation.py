@@ -14,19 +14,30 @@ from .adjoining import join_adjoining
 from .analysis import Analysis
 from .blocks import count_words, plain_excerpt
 from .comparison import TwoSidedComparison
-from .excerpt import (
-    Excerpt,
-    render_excerpt,
-)
+from .extent import Excerpt, render_excerpt
 
+LATE = 25
+"""From so many words before it on, the sentence that answers is shown before its excerpt, too."""
 SHORT_FROM = 0.25
 """A short answer that is likely to be right by less is not given."""
 
 
 def tell_excerpts(excerpts: Sequence[Excerpt], *, figures: Mapping[str, float]) -> Draft:
-    """Present excerpts below their headings, each cited as a whole."""
-    parts, citations = [], []
-    for number, each in enumerate(excerpts, start=1):
+    """Present excerpts below their headings, each cited as a whole.
+
+    Before the first comes the sentence that answers by itself, where that stands late in it.
+    """
+    parts: list[str] = []
+    citations: list[Citation] = []
+    first = excerpts[0]
+    if (
+        first.lead is not None
+        and count_words(first.source.text[first.start : first.lead[0]]) >= LATE
+    ):
+        said = first.source.text[slice(*first.lead)]
+        parts.append(f"{plain_excerpt(said, 0, len(said))} [1]")
+        citations.append(cite_span(first.source, *first.lead, number=1))
+    for number, each in enumerate(excerpts, start=1 + len(citations)):
         parts.append(render_excerpt(each, number))
         citations.append(cite_span(each.source, each.start, each.end, number=number))
     best = max(each.score for each in excerpts)

@@ -124,7 +124,8 @@ _NEVER_TEXT = re.compile(
     "|jumplink|paywall|popup"
 )
 _SELDOM_TEXT = re.compile(
-    "ad|nav|navbar|navigation|menu|sidebar|related|recommended|recommendations|shar(?:e|ing)|social"
+    "ad|[a-z]*nav|nav(?:bar|igation|header|footer|links?)|menu|sidebar|related|recommended"
+    "|recommendations|shar(?:e|ing)|social"
     "|subscribe|subscription|signup|promo|promotion|toolbar|modal|overlay|skip|toc|masthead|topbar"
     "|footer|widgets?|login|banner|tags|pager|portlet|dropdown|langs?|languages|interlanguage"
 )

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractive_answer
 from engine.answering.extractive.blocks import WINDOW_WORDS, count_words, split_blocks
-from engine.answering.extractive.excerpt import Excerpt, direct_first, render_excerpt
+from engine.answering.extractive.excerpt import direct_first
+from engine.answering.extractive.extent import Excerpt, render_excerpt
 from engine.answering.extractive.intent import (
     compared_sides,
     definition_subject,
@@ -316,6 +317,20 @@ def test_a_fact_is_told_by_the_block_that_is_plainly_better_than_its_sentences(
     assert draft.text.startswith("### The yard") == is_block
 
 
+def test_who_may_do_something_is_told_by_a_block_that_is_read_no_worse_than_sentences() -> None:
+    text = (
+        "## The quay\n\nThe boats may be moored by night.\n\n"
+        "## The yard\n\nA keeper with a licence works there.\n\nThe others only moor boats.\n"
+    )
+
+    def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([1.5 if "licence" in each and "others" in each else 1.0 for each in texts])
+
+    draft = _asked("Who may moor the boats?", [_passage(text)], read=read)
+
+    assert draft.text.startswith("### The yard")
+
+
 class _WindowReader:
     """Reader whom a text answers only if it is no longer than a window."""
 
@@ -328,6 +343,59 @@ class _WindowReader:
             Reading(logit=each, starts=nowhere, stops=nowhere, begins=never, ends=never)
             for each in self(question, texts).tolist()
         ]
+
+
+class _SentenceReader(_WindowReader):
+    """Reader whom a text answers by the word in it, and a single sentence plainly."""
+
+    def __call__(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([(6.0 if OTHERS not in each else 5.0) * ("-S" in each) for each in texts])
+
+
+def test_the_sentence_that_answers_stands_first_where_its_excerpt_says_it_late() -> None:
+    answer = "To find the package of a file, use dpkg -S with its name."
+    text = f"## Files\n\n{OTHERS} {answer}\n"
+
+    draft = _asked(
+        "Which command finds the package of a file?", [_passage(text)], read=_SentenceReader()
+    )
+
+    lead, heading, block = draft.text.split("\n\n")
+    assert (lead, heading) == (f"{answer} [1]", "### Files")
+    assert block == f"{OTHERS} {answer} [2]"
+    assert [each.quote for each in draft.citations] == [answer, f"{OTHERS} {answer}"]
+
+
+def test_a_sentence_that_leans_on_the_one_before_it_does_not_stand_first() -> None:
+    text = f"## Files\n\n{OTHERS} In this case, use dpkg -S with its name.\n"
+
+    draft = _asked(
+        "Which command finds the package of a file?", [_passage(text)], read=_SentenceReader()
+    )
+
+    assert draft.text.startswith("### Files")
+
+
+def test_a_heading_is_no_answer() -> None:
+    text = "## 7.2. Mooring by Night\n\nThe keeper moors the boats at the quay.\n"
+
+    source = replace(_passage(text), headings=("7.2. Mooring by Night",))
+
+    draft = _asked("Who moors by night?", [source], read=_reads(Mooring=6.0, keeper=5.0))
+
+    assert draft.text.startswith("The keeper moors the boats")
+
+
+def test_a_comparison_with_something_unknown_is_doubted() -> None:
+    text = "## Gull\n\nThe Gull is a boat with two masts that was built in Bergen.\n"
+
+    draft = _asked(
+        "What is the difference between the Gull and the Kestrel?",
+        [_passage(text)],
+        read=_WindowReader(),
+    )
+
+    assert draft.text.startswith("This may not answer the question:")
 
 
 def test_evidence_of_an_excerpt_is_by_the_part_for_which_it_was_chosen() -> None:

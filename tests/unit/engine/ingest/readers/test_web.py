@@ -140,6 +140,8 @@ def test_a_table_for_layout_is_walked() -> None:
         "<div class='ad-slot ads'>noise</div>",
         "<div class='social-share'><a href=x>noise</a></div>",
         "<aside><a href=x>noise</a></aside>",
+        "<ul class='docnav'><li><a href=x><b>noise</b>A.7. Tails</a></li><li>The book</li></ul>",
+        "<div class='navfooter'><a href=x>noise</a> Chapter 3</div>",
         "<!-- noise -->",
         "<button>noise</button><select><option>noise</select><textarea>noise</textarea>",
     ],

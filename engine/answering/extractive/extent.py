@@ -1,0 +1,291 @@
+"""Extent of an excerpt: what is shown of the section in which a block was chosen, and its form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ...storage.graph_api import sentence_spans
+from ...types import Passage
+from ..packing import TextAt
+from .blocks import (
+    LONGEST_WORDS,
+    WINDOW_WORDS,
+    ExcerptBlock,
+    count_words,
+    cut_long,
+    plain_excerpt,
+    split_blocks,
+)
+
+SHORTEST_WORDS = 90
+"""An excerpt below this goes on with the next block of its section."""
+LEAST_WORDS = 10
+"""A shorter first block of a section is a by-line or a date."""
+WHOLE_WORDS = 180
+"""A section is shown whole where it is no longer than this."""
+ITEM_WORDS = 5
+"""A beginning of an item with fewer words goes on with the next sentence."""
+SIBLINGS = 3
+"""From so many sections side by side on they are a list."""
+REACH, LIST_REACH = 2_000, 6_000
+"""Characters of the document before and behind a passage, where a section may begin and go on,
+and a list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """Excerpt `source.text[start:end]` below its heading; `source` holds a passage of the answer.
+
+    `logit` is the reader's, of the part that it read; None without a reader. `lead` is the place
+    in `source.text` of the sentence that answers by itself, where there is one.
+    """
+
+    source: Passage
+    start: int
+    end: int
+    heading: str
+    text: str
+    score: float
+    logit: float | None
+    lead: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Best:
+    """The best block with its score, and what the reader gave it; None without one.
+
+    `lead` is where the sentence that answers by itself stands in the block's passage.
+    """
+
+    block: ExcerptBlock
+    score: float
+    logit: float | None
+    lead: tuple[int, int] | None = None
+
+
+def in_section(one: ExcerptBlock, other: ExcerptBlock) -> bool:
+    """Check whether two blocks stand in the same section of the same passage."""
+    return (one.passage, one.section) == (other.passage, other.section)
+
+
+def is_said(block: ExcerptBlock) -> bool:
+    """Check that a block is no mere by-line."""
+    return count_words(block.text) >= LEAST_WORDS
+
+
+def is_title(block: ExcerptBlock) -> bool:
+    """Check for the title of a box inside a section: a few words that are no sentence."""
+    return block.form == "prose" and not is_said(block) and not _ENDS.search(block.text)
+
+
+_ENDS = re.compile(r"[.!?:;,。！？：；，][\W\d]*$|\W(?:https?|www\b)", re.I)
+
+
+def listed_sections(
+    best: Best, listed: Sequence[ExcerptBlock], passages: Sequence[Passage]
+) -> Excerpt:
+    """Return the sections side by side, with their headings."""
+    block, source = best.block, passages[best.block.passage]
+    text, start = source.text, listed[0].section_start
+    end = start + cut_long(text[start : listed[-1].end])
+    return Excerpt(
+        source=source,
+        start=start,
+        end=end,
+        heading=block.above,
+        text=text[start:end],
+        score=best.score,
+        logit=best.logit,
+    )
+
+
+_LEANS = re.compile(
+    r"\W*(?:then|next|in (?:this|that|these|such) cases?|after (?:this|that)|finally|now|this"
+    r"|these|those|it|they|he|she|however|also|in addition|moreover|in other cases|similarly"
+    r"|therefore|thus|instead|otherwise)\b"
+    r"|\W*(?:然后|接着|此外|因此|但是|同样|这)",
+    re.I,
+)
+"""Beginnings that lean on what stands in front of them."""
+
+
+def leans(text: str) -> bool:
+    """Check for a beginning that leans on what stands in front of it."""
+    return _LEANS.match(text) is not None
+
+
+def _standing_start(
+    block: ExcerptBlock, blocks: Sequence[ExcerptBlock], *, longest: int = LONGEST_WORDS
+) -> int:
+    """Return where an excerpt begins that does not lean on what was left out."""
+    start, leaning, words = block.start, block, count_words(block.text)
+    for each in reversed(blocks):
+        if not in_section(each, block) or each.end > start:
+            continue
+        words = words + count_words(each.text)
+        if not _LEANS.match(leaning.text) or words > longest:
+            break
+        start, leaning = each.start, each
+    return start
+
+
+def _rest(block: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
+    """Return the blocks that follow in the same section, up to a box with a title of its own."""
+    rest = [each for each in blocks if in_section(each, block) and each.start >= block.end]
+    titles = (row for row, each in enumerate(rest) if is_title(each))
+    return rest[: next(titles, len(rest))]
+
+
+def extended(
+    best: Best,
+    passage: Passage,
+    text_at: TextAt | None,
+    *,
+    whole: int = WHOLE_WORDS,
+    longest: int = LONGEST_WORDS,
+) -> Excerpt:
+    """Show a short section whole; else continue a short block with the next, and cut a long one."""
+    source, block = _around(best.block, passage, text_at)
+    blocks = split_blocks([source])
+    text, start, end = source.text, block.start, block.end
+    rest = _rest(block, blocks)
+    section = _section_start(block, blocks, source)
+    last = rest[-1].end if rest else end
+    if section is not None and count_words(text[section:last]) <= whole:
+        start, end = section, last
+    else:
+        start = _standing_start(block, blocks, longest=longest)
+        for other in rest:
+            if count_words(text[start:end]) < SHORTEST_WORDS:
+                end = other.end
+    end = start + cut_long(text[start:end], words=longest)
+    lead = None
+    if best.lead is not None:
+        first, last = (place + passage.start - source.start for place in best.lead)
+        lead = (first, last) if start <= first < last <= end else None
+    return Excerpt(
+        source=source,
+        start=start,
+        end=end,
+        heading=block.heading,
+        text=text[start:end],
+        score=best.score,
+        logit=best.logit,
+        lead=lead,
+    )
+
+
+def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | None:
+    """Return the list that a block is a part of, whole or by the beginning of each item.
+
+    None where the block is no such part: it is shown as it stands.
+    """
+    source, block = _around(best.block, passage, text_at, reach=LIST_REACH)
+    blocks = [each for each in split_blocks([source]) if in_section(each, block)]
+    place = next((row for row, each in enumerate(blocks) if each.end > block.start), 0)
+    first = last = place
+    while first > 0 and blocks[first - 1].form == blocks[first].form == "list":
+        first -= 1
+    while last + 1 < len(blocks) and blocks[last + 1].form == blocks[last].form == "list":
+        last += 1
+    items = blocks[first : last + 1]
+    start, end = items[0].start, items[-1].end
+    text = source.text[start:end]
+    if len(items) >= SIBLINGS and count_words(text) > LONGEST_WORDS:
+        text = "\n".join(_beginning(each.text) for each in items)
+    elif items[0].form != "list" or start >= block.start:
+        return None
+    return Excerpt(
+        source=source,
+        start=start,
+        end=end,
+        heading=block.heading,
+        text=text[: cut_long(text)],
+        score=best.score,
+        logit=best.logit,
+    )
+
+
+def _beginning(item: str) -> str:
+    """Return the first sentence of an item, with the next one where it is but a name."""
+    end = 0
+    for _, end in sentence_spans(item):
+        if count_words(item[:end]) >= ITEM_WORDS:
+            break
+    return f"{item[:end].rstrip()} …" if item[end:].strip() else item[:end].rstrip()
+
+
+def short_excerpt(best: Best, passage: Passage) -> Excerpt:
+    """Show a block by itself."""
+    block = best.block
+    end = block.start + cut_long(block.text, words=WINDOW_WORDS)
+    return Excerpt(
+        source=passage,
+        start=block.start,
+        end=end,
+        heading=block.heading,
+        text=passage.text[block.start : end],
+        score=best.score,
+        logit=best.logit,
+    )
+
+
+def _around(
+    block: ExcerptBlock, passage: Passage, text_at: TextAt | None, *, reach: int = REACH
+) -> tuple[Passage, ExcerptBlock]:
+    """Return a passage with what stands around it in its document, and a block whole in that."""
+    before, behind = _before(passage, text_at, reach), _behind(passage, text_at, reach)
+    wide = replace(
+        passage,
+        text=f"{before}{passage.text}{behind}",
+        start=passage.start - len(before),
+        end=passage.end + len(behind),
+    )
+    start, end = block.start + len(before), block.end + len(before)
+    touched = [one for one in split_blocks([wide]) if one.start < end and start < one.end]
+    if touched:
+        end = max(end, touched[-1].end)
+        if count_words(wide.text[touched[0].start : end]) <= LONGEST_WORDS:
+            start = min(start, touched[0].start)
+    section = touched[0].section if touched else block.section
+    return wide, replace(block, passage=0, start=start, end=end, section=section)
+
+
+def _before(passage: Passage, text_at: TextAt | None, reach: int) -> str:
+    """Return whole paragraphs that lead to a passage, from its last code block on."""
+    start = max(0, passage.start - reach)
+    found = text_at(passage.document_id, start, passage.start) if text_at else ""
+    if len(found) != passage.start - start:
+        return ""
+    if start:
+        found = found.partition("\n\n")[2]
+    return found if found.count("```") % 2 == 0 else found.rpartition("```")[2]
+
+
+def _behind(passage: Passage, text_at: TextAt | None, reach: int) -> str:
+    """Return whole paragraphs that follow a passage."""
+    found = text_at(passage.document_id, passage.end, passage.end + reach) if text_at else ""
+    return found if len(found) < reach else found.rpartition("\n\n")[0]
+
+
+def _section_start(
+    block: ExcerptBlock, blocks: Sequence[ExcerptBlock], source: Passage
+) -> int | None:
+    """Return where the text of a block's section begins; None where that is out of sight."""
+    own = (each for each in blocks if each.section == block.section)
+    first = min(own, key=lambda each: each.start, default=block)
+    is_seen = first.section_start < first.start or source.start == 0
+    return first.start if is_seen else None
+
+
+def render_excerpt(excerpt: Excerpt, number: int) -> str:
+    """Return an excerpt below its heading with the mark of its citation; its own `[3]` is `(3)`."""
+    text = plain_excerpt(excerpt.text, 0, len(excerpt.text))
+    gap = "\n" if text.endswith(("```", "|")) else " "
+    return (
+        f"### {excerpt.heading}\n\n{text}{gap}[{number}]"
+        if excerpt.heading
+        else f"{text}{gap}[{number}]"
+    )
