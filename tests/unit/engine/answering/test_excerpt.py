@@ -383,7 +383,7 @@ def test_a_heading_is_no_answer() -> None:
 
     draft = _asked("Who moors by night?", [source], read=_reads(Mooring=6.0, keeper=5.0))
 
-    assert draft.text.startswith("The keeper moors the boats")
+    assert "The keeper moors the boats at the quay. [1]" in draft.text
 
 
 def test_a_comparison_with_something_unknown_is_doubted() -> None:
