@@ -164,13 +164,15 @@ def extractive_answer(
         draft = tell_excerpts(excerpts, figures=found)
     else:
         draft = tell_sentences(analysis, context, figures=found)
-    if _likely(found, asked.language) >= min_evidence:
+    likely = _likely(found, asked.language)
+    if likely >= min_evidence:
         below = DOUBTED if excerpts else HESITANT
         if intent == "comparison" and found["unknown"]:
             below = 1.0  # of one side nothing is known
         return _hesitant(draft, question, below=below)
     is_near = one_excerpt and _is_near(found, asked.language)
-    return _declined(draft, question, is_near=is_near, least=min_evidence)
+    detail = f"evidence {likely:.2f} is below {min_evidence:.2f}"
+    return _declined(draft, question, is_near=is_near, detail=detail)
 
 
 NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": 2.0}
@@ -181,9 +183,13 @@ HESITANT, DOUBTED = 0.4, 0.3
 
 
 def _likely(figures: Mapping[str, float], language: str) -> float:
-    """Return how likely the answer is right; without a reader, that the library holds one."""
+    """Return how likely there is an answer, and with a reader this one, by both probabilities.
+
+    Their geometric mean: the last sentence of a chain is read as no answer.
+    """
+    held = figures["held"]
     is_read = language == "en" and "logit" in figures
-    return figures["evidence"] if is_read else figures["held"]
+    return math.sqrt(held * figures["evidence"]) if is_read else held
 
 
 def _hesitant(draft: Draft, question: str, *, below: float) -> Draft:
@@ -199,11 +205,9 @@ def _is_near(figures: Mapping[str, float], language: str) -> bool:
     return figures["held"] >= NEAR or figures.get("logit", -math.inf) >= NEAR_READ[language]
 
 
-def _declined(draft: Draft, question: str, *, is_near: bool, least: float) -> Draft:
+def _declined(draft: Draft, question: str, *, is_near: bool, detail: str) -> Draft:
     """Abstain; with what is nearest where that may be the answer."""
     language = language_of(question)
-    likely = _likely(draft.figures, language)
-    detail = f"evidence {likely:.2f} is below {least:.2f}"
     if not is_near:
         return abstain(
             language, detail=detail, evidence=draft.evidence or 0.0, figures=draft.figures
@@ -288,7 +292,7 @@ def _is_open(analysis: Analysis) -> bool:
 
 STRAY = 2.0
 """Logits below the first sentence at which a further one is left out, unless it adds to it."""
-ADDS, WEAK, CERTAIN = 0.15, 0.0, 7.0
+ADDS, WEAK, CERTAIN = 0.15, -2.0, 7.0
 """Share of the question's weight from which on a further sentence adds; nothing adds to one that
 has a lower logit, or a higher one."""
 
