@@ -30,6 +30,7 @@ from .blocks import (
     split_blocks,
 )
 from .extent import (
+    SHORTEST_WORDS,
     SIBLINGS,
     Best,
     Excerpt,
@@ -441,10 +442,14 @@ def _read_blocks(
 def _with_adjoining(
     block: ExcerptBlock, near: Sequence[ExcerptBlock], passages: Sequence[Passage]
 ) -> ExcerptBlock:
-    """Join a block with those before and behind it in its section that answer nearly as well."""
+    """Join a block with those of its section beside it that answer nearly as well.
+
+    A long one is not joined with those before it: what answers would come late.
+    """
     text = passages[block.passage].text
+    is_long = count_words(block.text) >= SHORTEST_WORDS
     for other in near:
-        if not in_section(other, block):
+        if not in_section(other, block) or (is_long and other.start < block.start):
             continue
         start, end = min(block.start, other.start), max(block.end, other.end)
         between = text[min(block.end, other.end) : max(block.start, other.start)]

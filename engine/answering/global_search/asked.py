@@ -117,7 +117,7 @@ _WHOLE = re.compile(
     r"|meetings?|books?|novels?|stor(?:y|ies)|plots?|manuals?|handbooks?|guides?|all this"
     r"|all of it)\b"
     r"|主要|总体|整体|所有|全部|整个|这些|这批|主题|内容|话题|议题|要点|文档|文件|资料|材料|文章"
-    r"|文库|语料|报告|总结|概括|概述"
+    r"|章回|[章回节]里|文库|语料|报告|总结|概括|概述"
     r"|归纳|综述|[这本全]书|小说|手册|指南|故事|情节|大意|介绍|讲了",
     re.IGNORECASE,
 )

@@ -376,6 +376,17 @@ def test_a_sentence_that_leans_on_the_one_before_it_does_not_stand_first() -> No
     assert draft.text.startswith("### Files")
 
 
+def test_a_long_block_does_not_begin_with_what_stands_before_it() -> None:
+    told = " ".join(
+        f"Because of storm {n} the Gull lay still in the yard for weeks." for n in range(9)
+    )
+    source = _passage(f"## The Gull\n\n{OTHERS}\n\n{told}\n")
+
+    draft = _asked("Why did the Gull lie still?", [source], read=_reads(storm=6.0, herring=5.0))
+
+    assert draft.text.removeprefix("### The Gull\n\n").startswith("Because of storm 0")
+
+
 def test_a_heading_is_no_answer() -> None:
     text = "## 7.2. Mooring by Night\n\nThe keeper moors the boats at the quay.\n"
 

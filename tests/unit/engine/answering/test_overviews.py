@@ -33,6 +33,7 @@ def chunk(text: str, document: str = "a.md", title: str = "Notes") -> Chunk:
         "I'm new here. What do these documents deal with, and which one would I open first?",
         "What is this manual about, who is it for, and which topics does it go through?",
         "这本手册讲什么，适合谁看？",
+        "这些章回主要讲了什么？",
     ],
 )
 def test_a_clause_that_asks_for_the_contents_makes_a_question_about_the_whole(
