@@ -8,8 +8,6 @@ one, and of chunks that lie in what is read already only the first counts.
 
 from __future__ import annotations
 
-import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
@@ -25,14 +23,11 @@ from ..errors import QuestionError
 from ..events import Listener, null_listener
 from ..observability import node_of, retrieval_span
 from ..storage.bm25_index import KeywordIndex
-from ..storage.files import load_snapshot
 from ..storage.graph_api import (
     Chunk,
     NamedPlace,
     QuestionNames,
     WalkSnapshot,
-    derived_stamp,
-    follow_changes,
     read_chunks,
 )
 from ..storage.library import Library, unit_length
@@ -50,9 +45,9 @@ from .fusion import (
     question_tokens,
     rank_passages,
     relevance_probability,
-    time_decay,
     token_coverage,
 )
+from .parents import ReadSpan, expand_to_parents
 from .passages import (
     FilteredView,
     Tracer,
@@ -67,6 +62,7 @@ from .second_look import (
     relations_asked,
     second_look,
 )
+from .views import FilteredViewCache
 
 if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
@@ -99,135 +95,6 @@ class _Asked:
     text: str
     vectors: QueryVectors
     names: QuestionNames
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadSpan:
-    """Text read for a row: the document's `[start, end)`."""
-
-    row: int
-    chunk: Chunk
-    start: int
-    end: int
-    text: str
-
-
-def expand_to_parents(
-    rows: Sequence[int],
-    *,
-    limit: int,
-    chunks: Callable[[Sequence[int]], Mapping[int, Chunk]],
-    text: Callable[[str, int, int], str],
-) -> list[ReadSpan]:
-    """At most `limit` readings of `rows`, in their order.
-
-    Args:
-        rows: best first.
-        limit: how many are wanted.
-        chunks: rows to the chunks that are there, by row.
-        text: document id, start and end to the text there.
-    """
-    found: list[ReadSpan] = []
-    read: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for first in range(0, len(rows), limit):
-        held = chunks(rows[first : first + limit])
-        for row in rows[first : first + limit]:
-            chunk = held.get(row)
-            if chunk is None or _is_inside(chunk, read[chunk.document_id]):
-                continue
-            start, end = chunk.read or (chunk.start, chunk.end)
-            if chunk.read is not None:
-                read[chunk.document_id].append(chunk.read)
-            words = chunk.text if chunk.read is None else text(chunk.document_id, start, end)
-            found.append(ReadSpan(row=row, chunk=chunk, start=start, end=end, text=words))
-            if len(found) == limit:
-                return found
-    return found
-
-
-def _is_inside(chunk: Chunk, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= chunk.start and chunk.end <= end for start, end in spans)
-
-
-KEPT_VIEWS = 8
-"""Maximum cached filtered views."""
-
-
-class FilteredViewCache:
-    """Views of the library by filter, cached for the last few.
-
-    Args:
-        library: what is seen.
-        half_life_days: after so many days a document counts half; None: age does not count.
-    """
-
-    def __init__(self, library: Library, *, half_life_days: float | None = None) -> None:
-        self._library = library
-        self._half_life_days = half_life_days
-        self._guard = threading.Lock()
-        self._stamp = ""
-        self._shown: dict[str, FilteredView] = {}
-
-    def current(self, connection: Connection, within: DocumentFilter | None) -> FilteredView:
-        """Return the view for a filter, within a connection's snapshot."""
-        stamp = derived_stamp(connection)
-        with self._guard:
-            if self._stamp != stamp:
-                view = self._present(connection)
-                rows = np.arange(len(view.chunk_ids))
-                whole = FilteredView(view, rows, is_all=True, decay=self._decay(connection, view))
-                self._stamp, self._shown = stamp, {"": whole}
-            if within is None:
-                return self._shown[""]
-            if within.key not in self._shown:
-                shown = self._narrowed(connection, self._shown[""], within)
-                while len(self._shown) > KEPT_VIEWS:
-                    del self._shown[next(key for key in self._shown if key)]
-                self._shown[within.key] = shown
-            return self._shown[within.key]
-
-    def _present(self, connection: Connection) -> WalkSnapshot:
-        """Return the view of now: the last one where it can follow what changed, else read."""
-        view = None
-        if self._shown:
-            view = follow_changes(connection, self._shown[""].view, since=self._stamp)
-        if view is not None:
-            return view
-        content = self._library.content_stamp(connection)
-        return load_snapshot(connection, self._library.path / "derived", content=content)
-
-    def _narrowed(
-        self, connection: Connection, whole: FilteredView, within: DocumentFilter
-    ) -> FilteredView:
-        known = self._library.document_metadata(connection)
-        rows = _rows(whole.view, known, within)
-        view = whole.view.only(rows.tolist())
-        home = within.home
-        if home is not None:  # a name may come from another namespace
-            view = view.called_as_here(connection)
-        return FilteredView(
-            view,
-            rows,
-            is_all=False,
-            decay=self._decay(connection, view),
-            counted=_rows(whole.view, known, home) if home is not None else None,
-        )
-
-    def _decay(self, connection: Connection, view: WalkSnapshot) -> Scores | None:
-        if self._half_life_days is None:
-            return None
-        known = self._library.document_metadata(connection)
-        dates = [known.get(name, {}).get("date") for name in view.documents]
-        return time_decay(dates, half_life_days=self._half_life_days)
-
-
-def _rows(
-    view: WalkSnapshot, known: Mapping[str, Mapping[str, object]], within: DocumentFilter
-) -> NDArray[np.int64]:
-    """Return the rows of documents that a filter admits."""
-    admitted = {name for name, metadata in known.items() if within.admits(metadata)}
-    found = [row for row, name in enumerate(view.documents) if name in admitted]
-    return np.array(found, dtype=np.int64)
 
 
 class HybridRetriever:

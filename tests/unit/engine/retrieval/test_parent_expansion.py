@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.retrieval.retriever import expand_to_parents
+from engine.retrieval.parents import expand_to_parents
 from engine.storage.graph_api import Chunk
 
 TEXT = "".join(f"{number:02}," for number in range(40))
