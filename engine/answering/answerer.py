@@ -53,11 +53,11 @@ from .compression import (
 )
 from .connections import ConnectionAnswerer
 from .extractive.answer import extractive_answer
-from .extractive.chinese_fact_questions import fact_question
-from .extractive.chinese_facts import CANDIDATES, SHOWN, fact_searches, facts_first
+from .extractive.chinese.fact_questions import fact_question
+from .extractive.chinese.facts import CANDIDATES, SHOWN, fact_searches, facts_first
+from .extractive.chinese.known_as import KnownAs, name_candidates, other_name_searches
 from .extractive.excerpt import READ_PASSAGES, Reader, direct_first
 from .extractive.intent import asked_person, question_intent
-from .extractive.known_as import KnownAs, name_candidates, other_name_searches
 from .packing import (
     Draft,
     PackedContext,

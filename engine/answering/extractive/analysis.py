@@ -11,8 +11,9 @@ from ...storage.tokenization import TokenWeight
 from ...types import Passage
 from .adjoining import with_adjoining
 from .answer_spans import Candidate, Span, rank_spans
-from .chinese_facts import Stated
-from .chinese_short import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
+from .chinese.facts import Stated
+from .chinese.known_as import KnownAs
+from .chinese.short_answers import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, score_subject_binding
 from .excerpt import (
@@ -23,7 +24,6 @@ from .intent import (
     introduction,
     is_defined_by,
 )
-from .known_as import KnownAs
 from .question_type import QuestionType
 from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (

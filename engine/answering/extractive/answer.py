@@ -19,8 +19,9 @@ from ...types import Passage
 from ..packing import Draft, TextAt, abstain
 from .adjoining import is_title
 from .analysis import STATED, Analysis, analyse, bound_subject, introducing, stating
-from .chinese_fact_questions import fact_question
-from .chinese_facts import mentions_fact, stated_facts
+from .chinese.fact_questions import fact_question
+from .chinese.facts import mentions_fact, stated_facts
+from .chinese.known_as import UNKNOWN, KnownAs
 from .evidence import evidence_features
 from .excerpt import (
     Reader,
@@ -36,7 +37,6 @@ from .intent import (
     question_intent,
     strip_intent_words,
 )
-from .known_as import UNKNOWN, KnownAs
 from .likeness import answer_across
 from .presentation import tell_excerpts, tell_sentences
 from .question_type import answer_types, classify_question, strip_question_words
@@ -81,12 +81,12 @@ def extractive_answer(
 
     `weight` is a token's idf, highest for one that the corpus does not hold. Sentences are added
     until one of them holds the answer with the probability `sure`. A comparison may take one
-    sentence more than `max_sentences`, for both its sides. Abstains where the probability that the
-    passages hold an answer is below `min_evidence`. With `one_excerpt` a question for a definition,
-    a way, a reason, a list or a comparison is answered by one block, which `read` chooses, or for
-    a Chinese question `likeness`; with `text_at` it goes on beyond its passage. `types` are the
-    graph's types of names, for the short answer; `known_as` are the other names of those in a
-    Chinese question. Deterministic: ties go to the earlier sentence.
+    sentence more than `max_sentences`, for both its sides. Abstains where it is less likely than
+    `min_evidence` that there is an answer and that it is this one. With `one_excerpt` a question
+    for a definition, a way, a reason, a list or a comparison is answered by one block, which `read`
+    chooses, or for a Chinese question `likeness`; with `text_at` it goes on beyond its passage.
+    `types` are the graph's types of names, for the short answer; `known_as` are the other names of
+    those in a Chinese question. Deterministic: ties go to the earlier sentence.
     """
     if one_excerpt and likeness is not None and passages and is_across(question, passages):
         within = partial(
@@ -98,13 +98,83 @@ def extractive_answer(
             question, passages, read=likeness, text_at=text_at, min_evidence=min_evidence,
             within=within,
         )  # fmt: skip
-    asked = classify_question(question)
     weight = cache(weight)  # a library may have to look each token up
+    chooser = read if language_of(question) == "en" else _renaming(likeness, known_as)
     intent = question_intent(question) if one_excerpt else None
+    sentences = known_as.named(_that_state(split_passages(passages), passages))
+    found = _analysed(
+        question, sentences, passages,
+        weight=weight, intent=intent, limit=max_sentences, sure=sure, types=types,
+        read=None if intent else chooser,
+        known_as=known_as,
+    )  # fmt: skip
+    if isinstance(found, Draft):
+        return found
+    analysis, is_stated = found
+    excerpts: list[Excerpt] = []
+    if one_excerpt and not is_stated and not analysis.is_decided:
+        excerpts = _excerpts(analysis, intent, read=chooser, text_at=text_at)
+    context: Excerpt | None = None
+    is_fact = one_excerpt and intent is None and analysis.asked.language == "en"
+    if is_fact and not analysis.is_decided and not (excerpts and _is_open(analysis)):
+        analysis, context = _in_context(analysis, excerpts, read=read, text_at=text_at)
+    figures = _figures(
+        analysis, excerpts, sentences,
+        weight=weight, intent=intent, read=chooser, is_stated=is_stated,
+    )  # fmt: skip
+    if excerpts and context is None:
+        draft = tell_excerpts(excerpts, figures=figures)
+    else:
+        draft = tell_sentences(analysis, context, figures=figures)
+    return _decided(
+        draft, question,
+        is_excerpt=bool(excerpts),
+        is_one_sided=intent == "comparison" and figures["unknown"] > 0,
+        may_be_near=one_excerpt,
+        least=min_evidence,
+    )  # fmt: skip
+
+
+def _decided(
+    draft: Draft,
+    question: str,
+    *,
+    is_excerpt: bool,
+    is_one_sided: bool,
+    may_be_near: bool,
+    least: float,
+) -> Draft:
+    """Answer, answer below a word of doubt, or abstain from a draft by its figures.
+
+    A comparison of which one side is unknown is always doubted.
+    """
+    language = language_of(question)
+    likely = _likely(draft.figures, language)
+    if likely >= least:
+        below = DOUBTED if is_excerpt else HESITANT
+        return _hesitant(draft, question, below=1.0 if is_one_sided else below)
+    is_near = may_be_near and _is_near(draft.figures, language)
+    detail = f"evidence {likely:.2f} is below {least:.2f}"
+    return _declined(draft, question, is_near=is_near, detail=detail)
+
+
+def _analysed(
+    question: str,
+    sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
+    *,
+    weight: TokenWeight,
+    intent: Intent | None,
+    limit: int,
+    sure: float,
+    types: Mapping[str, str],
+    read: Reader | None,
+    known_as: KnownAs,
+) -> tuple[Analysis, bool] | Draft:
+    """Select sentences, and return whether they plainly state what is asked; or abstain."""
+    asked = classify_question(question)
     plain = strip_intent_words(question) if intent else question
     wanted = {term: max(weight(term), 0.0) for term in tokens(strip_question_words(plain))}
-    sentences = known_as.named(_that_state(split_passages(passages), passages))
-    chooser = read if asked.language == "en" else _renaming(likeness, known_as)
     if not wanted or not sum(wanted.values()) or not sentences:
         return abstain(asked.language, detail="nothing to compare the question with")
     weighed = score_sentences(
@@ -123,56 +193,52 @@ def extractive_answer(
     if fact and not facts and not mentions_fact(fact, texts, passages):
         return abstain(asked.language, detail=f"nothing states the {fact.relation} asked for")
     analysis = analyse(
-        question, asked, passages, weighed, wanted=wanted,
-        limit=max_sentences,
-        sure=sure,
-        read=None if intent else chooser,
-        types=types,
+        question, asked, passages, weighed,
+        wanted=wanted, limit=limit, sure=sure, read=read, types=types,
     )  # fmt: skip
     if facts:
-        analysis = stating(analysis, facts, limit=max_sentences)
+        analysis = stating(analysis, facts, limit=limit)
     elif fact and fact.is_kin:
         analysis = replace(analysis, span=None)
-    introduced = introducing(question, passages, weighed, known_as, limit=max_sentences)
+    introduced = introducing(question, passages, weighed, known_as, limit=limit)
     if introduced:
         analysis = replace(analysis, rows=introduced, span=None, compared=None)
-    excerpts: list[Excerpt] = []
-    if one_excerpt and not facts and not introduced and not analysis.is_decided:
-        excerpts = _excerpts(analysis, intent, read=chooser, text_at=text_at)
-    context: Excerpt | None = None
-    is_fact = one_excerpt and intent is None and asked.language == "en" and not analysis.is_decided
-    if is_fact and not (excerpts and _is_open(analysis)):
-        analysis, context = _in_context(analysis, excerpts, read=read, text_at=text_at)
+    return analysis, bool(facts or introduced)
+
+
+def _figures(
+    analysis: Analysis,
+    excerpts: Sequence[Excerpt],
+    sentences: Sequence[Sentence],
+    *,
+    weight: TokenWeight,
+    intent: Intent | None,
+    read: Reader | None,
+    is_stated: bool,
+) -> dict[str, float]:
+    """Return the figures of what is shown (see `evidence_features`), read where there is a reader.
+
+    What is plainly stated is likely to be held, and right.
+    """
+    compared = analysis.compared
     found = evidence_features(
-        question,
-        _inside(excerpts, sentences, passages) or analysis.sentences,
-        passages,
-        wanted=wanted,
-        decided=analysis.compared is not None and analysis.compared.verdict is not None,
+        analysis.question,
+        _inside(excerpts, sentences, analysis.passages) or analysis.sentences,
+        analysis.passages,
+        wanted=analysis.wanted,
+        decided=compared is not None and compared.verdict is not None,
         bound=None if intent == "comparison" else bound_subject(analysis, weight=weight),
-        logits=_logits(analysis, excerpts, chooser),
+        logits=_logits(analysis, excerpts, read),
     )
     logits = [each.logit for each in excerpts if each.logit is not None]
-    if chooser is not None and asked.language == "zh" and not analysis.is_decided:
-        read_as = logits or chooser(question, _chains(analysis)).tolist()
+    if read is not None and analysis.asked.language == "zh" and not analysis.is_decided:
+        read_as = logits or read(analysis.question, _chains(analysis)).tolist()
         found = _by_likeness(found, read_as, are_sentences=intent is None or not excerpts)
     elif max(logits, default=0.0) >= SAID_FROM:
         found = {**found, "held": max(found["held"], SAID)}
-    if facts or introduced:
+    if is_stated:
         found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
-    if excerpts and context is None:
-        draft = tell_excerpts(excerpts, figures=found)
-    else:
-        draft = tell_sentences(analysis, context, figures=found)
-    likely = _likely(found, asked.language)
-    if likely >= min_evidence:
-        below = DOUBTED if excerpts else HESITANT
-        if intent == "comparison" and found["unknown"]:
-            below = 1.0  # of one side nothing is known
-        return _hesitant(draft, question, below=below)
-    is_near = one_excerpt and _is_near(found, asked.language)
-    detail = f"evidence {likely:.2f} is below {min_evidence:.2f}"
-    return _declined(draft, question, is_near=is_near, detail=detail)
+    return found
 
 
 NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": 2.0}

@@ -105,7 +105,9 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
         told = not part
         if told and asked.aspect is None:
             about = parts_about(
-                found, list(found.chunks.values()), lambda name: scene.ordered(by_document[name])
+                found,
+                list(found.chunks.values()),
+                lambda name: scene.ordered(by_document.get(name, ())),
             )
     else:
         keys = sample_chunks(by_document)

@@ -7,9 +7,9 @@ import time
 import pytest
 
 from engine.agent.direct import answer_without_retrieval
-from engine.answering.extractive.chinese_fact_questions import FactQuestion, fact_question
-from engine.answering.extractive.chinese_facts import mentions_fact, stated_facts
-from engine.answering.extractive.chinese_short import bounds_of_short, is_short_answer
+from engine.answering.extractive.chinese.fact_questions import FactQuestion, fact_question
+from engine.answering.extractive.chinese.facts import mentions_fact, stated_facts
+from engine.answering.extractive.chinese.short_answers import bounds_of_short, is_short_answer
 from engine.answering.extractive.question_type import classify_question
 from engine.types import Passage
 from graph.text.cjk import in_script_of

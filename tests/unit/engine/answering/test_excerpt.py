@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractive_answer
 from engine.answering.extractive.blocks import WINDOW_WORDS, count_words, split_blocks
+from engine.answering.extractive.chinese.known_as import KnownAs
 from engine.answering.extractive.excerpt import direct_first
 from engine.answering.extractive.extent import Excerpt, render_excerpt
 from engine.answering.extractive.intent import (
@@ -24,7 +25,6 @@ from engine.answering.extractive.intent import (
     shows_intent,
     strip_intent_words,
 )
-from engine.answering.extractive.known_as import KnownAs
 from engine.answering.packing import Draft
 from engine.embeddings.span_reading import Reading
 from engine.prompts import HESITATION, UNSURE, is_abstention

@@ -8,7 +8,7 @@ import pytest
 from llama_index.core.schema import Document
 
 from engine import KnowledgeEngine
-from engine.answering.extractive.known_as import (
+from engine.answering.extractive.chinese.known_as import (
     UNKNOWN,
     KnownAs,
     name_candidates,

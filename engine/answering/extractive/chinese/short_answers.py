@@ -11,8 +11,8 @@ import re
 from graph.text.cjk import HAN, simplified
 from graph.text.patterns import lazy_regex
 
-from ...storage.graph_api import given_name
-from .question_type import QuestionType
+from ....storage.graph_api import given_name
+from ..question_type import QuestionType
 
 _NOT_SHORT = lazy_regex(
     r"哪些|哪[两几二三四五]|有什么|有何|什么样|怎样|怎么|如何|为什么|为何|"

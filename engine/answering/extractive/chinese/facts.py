@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from graph.text.cjk import HAN, simplified
 
-from ...retrieval.query_expansion import ExpandedQuery, Expansion, FirstPassages
-from ...storage.graph_api import (
+from ....retrieval.query_expansion import ExpandedQuery, Expansion, FirstPassages
+from ....storage.graph_api import (
     APPOINTED,
     KIN,
     SURNAMES,
@@ -24,9 +24,9 @@ from ...storage.graph_api import (
     han_surname,
     name_introductions,
 )
-from ...types import Passage
-from .chinese_fact_questions import OTHER_NAMES, FactQuestion, fact_question
-from .intent import asked_person
+from ....types import Passage
+from ..intent import asked_person
+from .fact_questions import OTHER_NAMES, FactQuestion, fact_question
 
 NEAR = 3
 """Maximum characters between a person and a word for kin."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from graph.text.cjk import HAN, has_han, simplified
 
-from ...storage.graph_api import APPOINTED, KIN
+from ....storage.graph_api import APPOINTED, KIN
 
 OTHER_NAMES = {
     "字": "表字|字",

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from graph.text.cjk import HAN, simplified
 
-from ...retrieval.passages import Sentence
-from ...retrieval.query_expansion import ExpandedQuery, Expander, Expansion
-from ...storage.graph_api import given_name
-from ...storage.tokenization import tokens
+from ....retrieval.passages import Sentence
+from ....retrieval.query_expansion import ExpandedQuery, Expander, Expansion
+from ....storage.graph_api import given_name
+from ....storage.tokenization import tokens
 
 SHORTEST, LONGEST = 2, 8
 """Characters of a name that is looked for in a question."""

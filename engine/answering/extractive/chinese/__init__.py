@@ -1,0 +1,1 @@
+"""Answers to Chinese questions by rules: facts of people, short answers, other names."""
