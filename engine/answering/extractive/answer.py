@@ -116,7 +116,7 @@ def extractive_answer(
         excerpts = _excerpts(analysis, intent, read=chooser, text_at=text_at)
     context: Excerpt | None = None
     is_fact = one_excerpt and intent is None and analysis.asked.language == "en"
-    if is_fact and not analysis.is_decided and not (excerpts and _is_open(analysis)):
+    if is_fact and not analysis.is_decided:
         analysis, context = _in_context(analysis, excerpts, read=read, text_at=text_at)
     figures = _figures(
         analysis, excerpts, sentences,
@@ -346,14 +346,8 @@ def _excerpts(
     return told_at_one_place(
         question, passages, weighed,
         wanted=analysis.wanted, read=read, text_at=text_at,
-        beside=float(read(question, chains).max()), is_open=_is_open(analysis),
+        beside=float(read(question, chains).max()),
     )  # fmt: skip
-
-
-def _is_open(analysis: Analysis) -> bool:
-    """Check that no name is likely to be what is asked for, as of *who may upload*."""
-    is_likely = analysis.span is not None and analysis.span.confidence >= LIKELY
-    return analysis.asked.kind == "person" and not is_likely
 
 
 STRAY = 2.0

@@ -189,14 +189,12 @@ def told_at_one_place(
     wanted: Mapping[str, float],
     read: Reader,
     beside: float,
-    is_open: bool,
     text_at: TextAt | None,
 ) -> list[Excerpt]:
     """Return the block that tells a fact plainly better than sentences; maybe none.
 
     `beside` is the highest logit of the sentences. Those of a chain stand at several places, and
-    read together they are more than any block. Of a question that `is_open`, which no single name
-    answers, a block need only be read better.
+    read together they are more than any block.
     """
     if beside >= SETTLED:
         return []
@@ -207,7 +205,7 @@ def told_at_one_place(
     unsigned = np.zeros(len(candidates), dtype=np.bool_)
     logits = _read_blocks(question, candidates, passages, read, signs=unsigned)
     row = int(np.argmax(logits))
-    if logits[row] < (beside if is_open else max(PLAIN, beside + PLAINLY)):
+    if logits[row] < max(PLAIN, beside + PLAINLY):
         return []
     score = float(logits[row])
     best = Best(block=candidates[row].block, score=score, logit=score)

@@ -317,20 +317,6 @@ def test_a_fact_is_told_by_the_block_that_is_plainly_better_than_its_sentences(
     assert draft.text.startswith("### The yard") == is_block
 
 
-def test_who_may_do_something_is_told_by_a_block_that_is_read_no_worse_than_sentences() -> None:
-    text = (
-        "## The quay\n\nThe boats may be moored by night.\n\n"
-        "## The yard\n\nA keeper with a licence works there.\n\nThe others only moor boats.\n"
-    )
-
-    def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        return np.array([1.5 if "licence" in each and "others" in each else 1.0 for each in texts])
-
-    draft = _asked("Who may moor the boats?", [_passage(text)], read=read)
-
-    assert draft.text.startswith("### The yard")
-
-
 class _WindowReader:
     """Reader whom a text answers only if it is no longer than a window."""
 
