@@ -102,7 +102,7 @@ class CrossEncoder:
     ) -> tuple[float, NDArray[np.float32], NDArray[np.int64]]:
         """Run the model on a pair: its logit, and the states and places of the text's tokens."""
         tokeniser, session = self._parts()
-        pair = tokeniser.encode(question, text)
+        pair = tokeniser.encode(question, text.replace("`", " "))  # marks of code say nothing
         inputs = {
             "input_ids": np.array([pair.ids], dtype=np.int64),
             "attention_mask": np.array([pair.attention_mask], dtype=np.int64),

@@ -36,7 +36,6 @@ from .extent import (
     Excerpt,
     extended,
     in_section,
-    is_said,
     is_title,
     leans,
     listed_sections,
@@ -66,16 +65,18 @@ SIDE_BLOCKS = 3
 """Blocks that reach the reader for one side of a comparison."""
 READ_PASSAGES = 10
 """Passages, best first, whose blocks are candidates."""
-SHOWN = 2.0
-"""Logits for signs of what is asked."""
+SHOWN = {"en": 2.0, "zh": 0.5}
+"""A reader's logits for signs of what is asked."""
+SIGNED = 2.0
+"""The same where nothing reads."""
 HEADING = 3.0
 """Logits for a heading that carries the whole question, where nothing reads."""
 AROUND_WORDS = 130
 """Words shown around the sentence that says a fact, at most."""
-WORDS = {"en": 0.2, "zh": 0.6}
+WORDS = {"en": 0.2, "zh": 0.0}
 """Weight of the best sentence's score and the heading beside the reader's logit."""
-COVERED = {"en": 0.0, "zh": 3.0}
-"""Logits of a block that holds all words of the question; the reader of English sees them."""
+RANK = 1.0
+"""Logits that a block of a later passage loses, times the logarithm of its passage's rank."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
 PLAIN, PLAINLY = 4.0, 1.0
@@ -93,17 +94,14 @@ LEADING = 5
 """Blocks, best read first, whose sentences are read."""
 LEADS, ALONE = 2.5, 2.0
 """Logit from which a sentence answers by itself, and how far it may lie below its block's."""
-OPENS = 1.0
-"""Logits for the first block of a section."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Weighed:
-    """A block, what its words promise, and its share, 0–1, of the question's weight."""
+    """A block and what its words promise."""
 
     block: ExcerptBlock
     prior: float
-    covered: float
 
 
 def is_across(question: str, passages: Sequence[Passage]) -> bool:
@@ -291,8 +289,7 @@ def _candidates(
         ]
         if inside:
             prior = max(inside) + HEADING * _agreement(block.heading, wanted)
-            covered = _share(set(tokens(block.text)), wanted)
-            found.append(_Weighed(block=block, prior=prior, covered=covered))
+            found.append(_Weighed(block=block, prior=prior))
     ordered = sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
     first = {one.block.passage: one for one in reversed(ordered)}
     leading = [first[passage] for passage in sorted(first)[:EACH_OF]]
@@ -336,11 +333,10 @@ def _best(
         logits = _read_blocks(question, candidates, passages, read, signs=shown)
         if intent in IN_A_SENTENCE and isinstance(read, SpanReader):
             logits, leads = _with_leads(question, candidates, passages, logits, wanted, read)
-        covered = np.array([one.covered for one in candidates])
-        scores = logits + WORDS[language] * scores + COVERED[language] * covered
-    scores = scores + SHOWN * shown
-    opens = [_opens_section(one.block, passages) and is_said(one.block) for one in candidates]
-    scores = scores + OPENS * np.array(opens)
+        rank = np.log1p([one.block.passage for one in candidates])
+        scores = logits + WORDS[language] * scores - RANK * rank + SHOWN[language] * shown
+    else:
+        scores = scores + SIGNED * shown
     order = [int(row) for row in np.argsort(-scores, kind="stable")]
     starts = ("list", "steps") if language_of(question) == "en" else ("list", "steps", "comparison")
     row = _list_start(order[0], candidates, scores) if intent in starts else order[0]
@@ -429,7 +425,7 @@ def _read_blocks(
     while rows:
         some, rows = rows[:READ_AT_ONCE], rows[READ_AT_ONCE:]
         logits[some] = read(question, [_read_text(candidates[row].block, passages) for row in some])
-        promise = logits + SHOWN * signs
+        promise = logits + SHOWN[language_of(question)] * signs
         is_more = len(candidates) - len(rows) >= READ_BLOCKS
         if promise.max() >= (PLAINLY_READ if is_more else FOUND[language_of(question)]):
             best = candidates[int(np.argmax(promise))].block
@@ -455,12 +451,6 @@ def _with_adjoining(
             place = min(block.place, other.place)
             block = replace(block, start=start, end=end, place=place, text=text[start:end])
     return block
-
-
-def _opens_section(block: ExcerptBlock, passages: Sequence[Passage]) -> bool:
-    """Check that a block is the first of its section, and no rest of it in a later passage."""
-    is_seen = block.section_start < block.start or passages[block.passage].start == 0
-    return block.place == 0 and is_seen
 
 
 def _read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:

@@ -13,19 +13,25 @@ from graph.text.patterns import lazy_regex
 
 from ...prompts import language_of
 from ...storage.graph_api import given_name
-from .question_type import classify_question
+from .question_type import PATH, asking_part, classify_question
 
 Intent = Literal["command", "comparison", "cause", "list", "steps", "definition", "explanation"]
 
 _ENGLISH: tuple[tuple[Intent, str], ...] = (
-    ("command", r"\bcommand(?:s|\s+line)?\b"),
-    ("comparison", r"\b(?:compare|comparison|contrast|differ|differences?|versus|vs)\b"),
+    ("command", r"\bcommand(?:s|\s+line)?\b"
+     r"|\b(?:which|what) (?:tool|utility|program|option|flag)\b"
+     r"|\bwhat (?:do|can|must|should|would) (?:i|you|we|one) (?:type|enter|run|execute)\b"
+     r"|\b(?:from|in) (?:a|the) (?:shell|terminal|console)\b"),
+    ("comparison", r"\b(?:compare|comparison|contrast|differ|different(?:ly)?|differences?)\b"
+     r"|\b(?:versus|vs)\b"
+     r"|\beach (?:one )?do\b|\bhow do .{1,60} relate\b"),
     ("cause", r"^\W*why\b|\bwhat (?:caused|is the (?:reason|cause))\b|\bfor what reason\b"),
-    ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some))\b|^\W*what are the\b"
+    ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some))\b"
+     r"|^\W*(?:what|which) are the\b"
      r"|^\W*(?:which|what) (?:[a-z-]+ )?(?!series|species|news|means)[a-z-]+(?<![ius])s"
      r" (?:do|are|can|does)\b"),
     ("steps", r"^\W*(?:how|where) (?:do|can|should|could|must|would) (?:i|you|we|one)\b"
-     r"|^\W*how to\b"),
+     r"|^\W*how(?: to\b|\W*$)"),
     ("definition", r"\bwhat do(?:es)? .{1,60} (?:mean|stand for|refer to)\b|\bmeaning of\b"),
     ("explanation", r"^\W*(?:can|could|may|must|should|do) (?:i|you|we)\b"
      r"|^\W*is it (?:possible|safe)\b|^\W*what (?:does|do|should|must|can|happens|happened)\b"
@@ -69,6 +75,10 @@ _ATTRIBUTE = lazy_regex(
     r"|\b(?:of|for|to|in|by|as|from|with|at|on)$",
     re.I,
 )
+_THAT = lazy_regex(
+    r"(?:that|this|it|they|these|those)(?: (?:term|word|name|expression|thing)s?)?", re.I
+)
+_QUOTED = lazy_regex(r"[\"“]([^\"“”]{2,60})[\"”]")
 _LONGEST_SUBJECT = 8
 LONGEST_NAME = 12
 """Characters of a Chinese question's person, at most: 弗拉基米尔·弗拉基米罗维奇."""
@@ -77,7 +87,7 @@ _FACTS = frozenset(("person", "time", "place", "amount", "money", "code", "natio
 
 def question_intent(question: str) -> Intent | None:
     """Return the intent of a question that an excerpt answers; None where a sentence does."""
-    asked, text = classify_question(question), simplified(question)
+    asked, text = classify_question(question), simplified(asking_part(question))
     found = next((i for i, pattern in _TABLES[asked.language] if pattern.search(text)), None)
     if found in ("command", "comparison", "cause", "steps", "list"):
         return found
@@ -101,9 +111,15 @@ def strip_intent_words(question: str) -> str:
 
 
 def definition_subject(question: str) -> str:
-    """Return X of *What is X?* where X is a short name, not an attribute of one, else nothing."""
-    found = _WHAT_IS.match(question)
+    """Return X of *What is X?* where X is a short name, not an attribute of one, else nothing.
+
+    *That* is what stands in quotation marks before.
+    """
+    found = _WHAT_IS.match(asking_part(question))
     subject = found.group(1) if found else ""
+    if _THAT.fullmatch(subject):
+        quoted = _QUOTED.search(question)
+        return quoted.group(1) if quoted else ""
     if len(subject.split()) > _LONGEST_SUBJECT or _ATTRIBUTE.search(subject):
         return ""
     return re.sub(r"^(?:an?|the)\s+", "", subject, flags=re.I)
@@ -125,6 +141,8 @@ _STEPS = lazy_regex(
 )
 _LIST = lazy_regex(r"^\s*(?:(?:\d+[.)]|[-*•])\s|\|)|(?:[^\W\d_]{2,8}、){3}", re.M)
 _CODE = lazy_regex(r"```|`[^`]+`|^\s*[#$] \w", re.M)
+_WHERE = lazy_regex(r"^\W*where\b|哪[里儿]|哪个?(?:文件|目录)", re.I)
+_PATH = re.compile(PATH)
 _SIGNS: dict[Intent, re.Pattern[str]] = {
     "cause": _CAUSE,
     "steps": _STEPS,
@@ -137,7 +155,8 @@ def shows_intent(intent: Intent, text: str, question: str) -> bool:
     """Check a text for signs of an intent: a definition, a cause, steps, a list, a command."""
     if intent == "definition":
         return _defines(text, question)
-    pattern = _SIGNS.get(intent)
+    is_place = intent == "steps" and _WHERE.search(question)
+    pattern = _PATH if is_place else _SIGNS.get(intent)
     return pattern is not None and pattern.search(text) is not None
 
 
@@ -254,16 +273,19 @@ _MEAN = lazy_regex(
 
 
 def _mean_subject(question: str) -> str:
-    found = _MEAN.search(question)
-    return (found.group(1) or found.group(2)) if found else ""
+    found = _MEAN.search(asking_part(question))
+    subject = (found.group(1) or found.group(2)) if found else ""
+    quoted = _QUOTED.search(question) if _THAT.fullmatch(subject) else None
+    return quoted.group(1) if quoted else subject
 
 
 _SIDES = lazy_regex(
     r"\b(?:between|compare|contrast)\s+(?P<many>.+?)\W*$|^(?P<versus>.+?\b(?:versus|vs\.?)\s.+?)\W*$"
-    r"|\bdo(?:es)?\s+(?P<differ>.+?)\s+differ\W*$",
+    r"|\bdo(?:es)?\s+(?P<differ>.+?)\s+(?:differ|relate)\W*$"
+    r"|^\W*(?P<either>[^,:?]+?\bor\s[^,:?]+?)[,:]\s",
     re.I,
 )
-_AND = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+(?:and|with|to|versus|vs\.?|from)\s+", re.I)
+_AND = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+(?:and|or|with|to|versus|vs\.?|from)\s+", re.I)
 
 
 def compared_sides(question: str) -> tuple[str, ...]:
@@ -273,7 +295,7 @@ def compared_sides(question: str) -> tuple[str, ...]:
     found = _SIDES.search(question)
     if found is None:
         return ()
-    whole = found.group("many") or found.group("versus") or found.group("differ")
+    whole = next(part for part in found.groups() if part)
     sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in _AND.split(whole)]
     sides = [side.strip("\"'“” ") for side in sides if side.strip()]
     return tuple(sides) if 2 <= len(sides) <= 4 else ()

@@ -141,9 +141,29 @@ class QuestionType:
     twofold: bool = False
 
 
+_SENTENCES = lazy_regex(r"(?<=[a-z0-9)\"'”’]{2}[.!?])\s+(?=[A-Z\"'“])")
+_ASKS = lazy_regex(
+    r"\W*(?:(?:and|so|but|then) )?(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were"
+    r"|do|does|did|can|could|may|must|should|list|compare)\b",
+    re.IGNORECASE,
+)
+
+
+def asking_part(question: str) -> str:
+    """Return the last sentence of an English question that asks; all of it if none does.
+
+    *I have a stray lock file. How do I remove it?* asks how.
+    """
+    if language_of(question) == "zh":
+        return question
+    parts = _SENTENCES.split(question.strip())
+    return next((part for part in reversed(parts) if _ASKS.match(part)), question)
+
+
 def classify_question(question: str) -> QuestionType:
     """Classify what a question asks for: person, date, number, place, definition and others."""
     language = language_of(question)
+    question = asking_part(question)
     kind: Kind = next(
         (kind for kind, pattern in _TABLES[language] if pattern.search(simplified(question))),
         "thing",
@@ -189,6 +209,8 @@ _NUMBER = (
     r"|fifteen|sixteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand"
     r"|million|billion|dozen|half)\b|[一二两三四五六七八九十百千万亿]+[余多]?[个位名人次年月天日米岁元吨座艘项所部条种家]"
 )
+PATH = r"(?<![\w/.])~?/[\w.*-]+(?:/[\w.*<>-]+)*|\bhttps?://\w"
+"""A file, a folder or an address on the web."""
 _COPULA = r"\b(?:is|are|was|were)\s+(?:an?|the|one)\b|\b(?:means?|refers? to|stands for)\b|是|指|即"
 
 
@@ -239,8 +261,9 @@ _KINDS = (
     _kind(
         "place",
         r"\bwhere\b|\b(?:what|which)\s+(?:\w+\s+)?(?:city|country|town|village|place|state|county"
-        r"|island|river|street|region|province)\b|哪里|哪儿|在哪|何地|何处|哪个?(?:省|市|国|县|岛|城市|国家|地方)|位于",
-        r"\b(?:in|at|on|near|from|to|of)\s+(?:the\s+)?[A-Z]|[省市县区镇村岛湾港州国路街山河湖]|位于|坐落",
+        r"|island|river|street|region|province)\b|哪里|哪儿|在哪|何地|何处|哪个?(?:省|市|国|县|岛|城市|国家|地方|文件|目录)|位于",
+        r"\b(?:in|at|on|near|from|to|of)\s+(?:the\s+)?[A-Z]|[省市县区镇村岛湾港州国路街山河湖]|位于|坐落"
+        rf"|{PATH}",
     ),
     _kind(
         "cause",

@@ -1,7 +1,8 @@
 """HTML elements as Markdown: headings, paragraphs, lists, tables, code.
 
-Everything is written but what the caller names and what is no text (scripts, controls). Marks of
-emphasis and targets of links are left out, so that the text can be quoted as it reads.
+Everything is written but what the caller names and what is no text (scripts, controls). Code in a
+sentence keeps its marks (`` `dpkg -i` ``); those of emphasis and targets of links are left out, so
+that the text can be quoted as it reads.
 """
 
 from __future__ import annotations
@@ -116,6 +117,8 @@ _BLOCK = re.compile(
     "address|article|aside|blockquote|body|caption|center|d[dlt]|details|div|fieldset|figcaption|figure"
     "|footer|form|header|hr|html|legend|li|main|menu|[ou]l|p|section|summary|table|t[rhd]"
 ).fullmatch
+_CODE = frozenset({"code", "kbd", "samp", "tt"})
+_LONGEST_CODE = 200
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
 _AROUND_BREAK = re.compile(r" *\n[ \n]*")
@@ -183,6 +186,8 @@ class _Writer:
             self.block(f"```{_language(element)}\n{code}\n```" if code.strip() else "")
         elif tag == "table" and is_data_table(element):
             self.block(html_table(element))
+        elif tag in _CODE and (code := _inline_code(element)):
+            self.inline(code)
         else:
             return False
         return True
@@ -275,6 +280,16 @@ class _Writer:
             parts += [gap, block]
             before = close
         return "".join(parts[1:])
+
+
+def _inline_code(element: HtmlElement) -> str:
+    """Return code in a sentence with its marks; nothing for addresses and whole listings."""
+    text = element.text_content()
+    code = text.strip()
+    if not code or len(code) > _LONGEST_CODE or any(mark in code for mark in ("`", "@", "\n")):
+        return ""
+    before, after = (" " if text[place].isspace() else "" for place in (0, -1))
+    return f"{before}`{code}`{after}"
 
 
 def _language(element: HtmlElement) -> str:

@@ -104,12 +104,58 @@ def ask(question: str, **options: object) -> Draft:
         ("那条船的船长是谁？", None),
         ("锣鼓经的节奏型称为什么？", None),
         ("应该选哪个分支？", "comparison"),
+        ("A lock file is left over. How do I remove it?", "steps"),
+        ("I want to keep one package as it is. How?", "steps"),
+        ("The data stayed behind. Why was it left there?", "cause"),
+        ("What must I type to list the files?", "command"),
+        ("Which tool rewrites the old rules?", "command"),
+        ("How can I switch on a module from the shell?", "command"),
+        ("Gull or Petrel, what do they do differently?", "comparison"),
+        ("Who founded St. Mary's? And when?", None),
     ],
 )
 def test_a_question_for_a_fact_has_no_intent_of_an_excerpt(
     question: str, intent: str | None
 ) -> None:
     assert question_intent(question) == intent
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ('The setup asks about a "smarthost". What is that?', "smarthost"),
+        ("The setup asks about it. What is that?", ""),
+    ],
+)
+def test_that_is_what_a_question_quoted_before(question: str, subject: str) -> None:
+    assert definition_subject(question) == subject
+
+
+def test_where_a_thing_is_kept_is_said_by_a_path() -> None:
+    question = "Where do I write down the name servers?"
+
+    assert shows_intent("steps", "They stand in `/etc/resolv.conf`, one a line.", question)
+    assert not shows_intent("steps", "Use the name servers of the provider.", question)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_block_of_an_earlier_passage_is_shown_before_one_that_is_read_as_well(
+    language: str,
+) -> None:
+    texts = {
+        "en": ("How do I moor the boat?", "To moor the boat, tie the line {}."),
+        "zh": ("如何系住小船？", "要系住小船，请把绳子系在{}上。"),
+    }
+    question, text = texts[language]
+    sources = [
+        _passage(f"## {name}\n\n{text.format(word)}\n", name=name)
+        for name, word in (("Bow", "bow"), ("Stern", "stern"))
+    ]
+    read = _reads(bow=5.0, stern=5.3)
+
+    draft = _asked(question, sources, read=read, likeness=read)
+
+    assert draft.citations[0].title == "Bow"
 
 
 def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
@@ -126,6 +172,8 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("How do A, B and C differ?", ("A", "B", "C")),
         ("Gull vs. Petrel", ("Gull", "Petrel")),
         ("What is the difference?", ()),
+        ("Gull or Petrel: what does each one do?", ("Gull", "Petrel")),
+        ("The Gull and the Petrel are boats. How do Gull and Petrel relate?", ("Gull", "Petrel")),
         ("stable 和 testing 有什么区别？", ("stable", "testing")),
         ("关羽与张飞的性格有何不同？", ("关羽", "张飞")),
         ("比较海鸥号、海燕号", ("海鸥号", "海燕号")),
@@ -290,7 +338,7 @@ def test_two_sections_are_shown_only_where_the_reader_is_not_sure(logit: float, 
     ]  # fmt: skip
 
     draft = _asked(
-        "How do I install a package from a file?", sources, read=_reads(dpkg=5.0, unpack=logit)
+        "How do I install a package from a file?", sources, read=_reads(dpkg=6.0, unpack=logit)
     )
 
     assert draft.text.startswith("### Binary")

@@ -64,6 +64,16 @@ def text(body: str) -> str:
             id="heading in item",
         ),
         pytest.param("<ul><li>• own mark</li></ul>", "- own mark", id="a mark of its own"),
+        pytest.param(
+            "<p>Run<code> dpkg <b>-i</b></code>, see <tt>man dpkg</tt>.</p>",
+            "Run `dpkg -i`, see `man dpkg`.",
+            id="code in a sentence",
+        ),
+        pytest.param(
+            "<p>Ask <code>list@gull.example</code>, not <code>a`b</code><code></code>.</p>",
+            "Ask list@gull.example, not a`b.",
+            id="no code in a sentence",
+        ),
         pytest.param("<ul><li></li><li><p>a</p><p>b</p></li></ul>", "- a\n  b", id="item of parts"),
         pytest.param("<details><summary>More</summary>x</details>", "More\n\nx", id="details"),
     ],
