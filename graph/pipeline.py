@@ -380,7 +380,7 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
     linked = write_links(connection, report)
     note_changed_rows(
         connection,
-        is_whole=laid_anew is None or named.is_whole,
+        laid_anew=None if named.is_whole else laid_anew,
         linked=linked,
         facts_of=noted,
         name_rows=name_rows,

@@ -363,8 +363,8 @@ def forget_titles(connection: Connection, keys: Iterable[str]) -> None:
     for batch in in_batches(set(keys) - {""}):
         query = select(chunks.c.title_key).where(chunks.c.title_key.in_(batch)).distinct()
         touched.update(connection.execute(query).scalars())
-        titled = select(chunks.c.id).where(chunks.c.title_key.in_(batch))
-        note_changes(connection, "chunk", connection.execute(titled).scalars().all())
+        titled = select(chunks.c.document_id).where(chunks.c.title_key.in_(batch))
+        note_changes(connection, "document", connection.execute(titled).scalars().all())
         connection.execute(update(chunks).where(chunks.c.title_key.in_(batch)).values(title_key=""))
     if touched:
         _mark_dirty(connection, touched)
