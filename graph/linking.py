@@ -227,15 +227,19 @@ Place = tuple[str, int, int]
 
 
 def stated_relations(
-    connection: Connection, *, said: Mapping[str, str], only: Collection[str] | None = None
+    connection: Connection,
+    *,
+    said: Mapping[str, str],
+    only: Collection[str] | None = None,
+    within: Collection[str] | None = None,
 ) -> list[Relation]:
     """Group statements by their entities with all evidences; sorted by id.
 
-    With `only`, the relations that have an end among these entities. `said` is what a model said
-    of a relation, by its id.
+    With `only`, the relations that have an end among these entities; with `within`, too, what of
+    these stands in such chunks. `said` is what a model said of a relation, by its id.
     """
     places: dict[Ends, dict[Place, float]] = defaultdict(dict)
-    rows, entity_of = _statements(connection, only)
+    rows, entity_of = _statements(connection, only, within)
     for chunk_id, start, end, subject, predicate, target, strength, inferred in rows:
         weight = evidence_weight(predicate, strength, inferred)
         ends = relation_ends(entity_of.get(subject), predicate, entity_of.get(target))
@@ -248,7 +252,7 @@ def stated_relations(
 
 
 def _statements(
-    connection: Connection, only: Collection[str] | None
+    connection: Connection, only: Collection[str] | None, within: Collection[str] | None
 ) -> tuple[Iterable[Row[Any]], Mapping[str, str]]:
     """Return statements, those with an end among the entities `only`, and their names' entities."""
     table = statements.c
@@ -265,8 +269,12 @@ def _statements(
     if only is None:
         return connection.execute(query), entities_of_keys(connection)
     keys = keys_of_entities(connection, only)
-    sides = (rows_in(connection, query, side, keys) for side in (table.subject, table.object))
-    rows = [row for side in sides for row in side]
+    if within is None:
+        sides = (rows_in(connection, query, side, keys) for side in (table.subject, table.object))
+        rows = [row for side in sides for row in side]
+    else:
+        near = rows_in(connection, query, table.chunk_id, within)
+        rows = [row for row in near if row.subject in keys or row.object in keys]
     ends = {key for row in rows for key in (row.subject, row.object)} - keys.keys()
     return rows, keys | entities_of_keys(connection, ends)
 

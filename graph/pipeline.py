@@ -34,7 +34,8 @@ from .communities.incremental import (
     write_anchor,
 )
 from .communities.leiden import cluster_communities as cluster
-from .communities.reports import FORMAT, parts_of, report_input, write_reports
+from .communities.report_input import report_input
+from .communities.reports import FORMAT, parts_of, write_reports
 from .isolation import Fault, Isolation
 from .linking import (
     STARTS,
