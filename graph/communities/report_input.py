@@ -7,7 +7,7 @@ costs what is said of the community and not of the library.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, case, select
@@ -50,8 +50,9 @@ def report_input(
         named += _mentions(connection, beside, within=near)
         for one in stated_relations(connection, said=said, only=beside, within=near):
             relations.setdefault(one.id, one)
-    leading = _leading(connection, [one.id for one in clusters if one.id in parts])
-    known = entities_by_id(connection, {*telling, *beside, *leading})
+    leading = {one.id: _leading(connection, one.id) for one in clusters if one.id in parts}
+    every = {one for some in leading.values() for one in some}
+    known = entities_by_id(connection, telling | beside | every)
     return ReportInput(
         communities=tuple(clusters),
         entities={entity.id: entity for entity in known},
@@ -60,6 +61,7 @@ def report_input(
         mentions=tuple(named),
         phrases=_phrases(connection, near),
         parts=parts,
+        leading=leading,
         told=told,
     )
 
@@ -102,15 +104,14 @@ def _overlapping(chunks: Iterable[Chunk], spoken: Collection[str]) -> set[str]:
     return found
 
 
-def _leading(connection: Connection, community_ids: Iterable[str]) -> Iterator[str]:
-    """Yield the most mentioned members of communities, as `most_mentioned` ranks them."""
+def _leading(connection: Connection, community_id: str) -> tuple[str, ...]:
+    """Return the most mentioned members of a community, as `most_mentioned` ranks them."""
     table = entities.c
     halved = case((table.type == "CONCEPT", 0.5), else_=1.0)
     ranked = select(table.id).join(community_members, community_members.c.entity_id == table.id)
     ranked = ranked.order_by((table.mention_count * halved).desc(), table.name, table.id)
-    for community_id in community_ids:
-        inside = ranked.where(community_members.c.community_id == community_id)
-        yield from connection.execute(inside.limit(LEADING)).scalars()
+    inside = ranked.where(community_members.c.community_id == community_id)
+    return tuple(connection.execute(inside.limit(LEADING)).scalars())
 
 
 def _mentions(

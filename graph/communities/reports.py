@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..model import (
     OCCURS_WITH,
@@ -87,10 +87,10 @@ def child_findings(parts: Sequence[Report], *, mass: Mapping[str, float]) -> tup
     return tuple(finding for finding, _ in taken)
 
 
-def most_mentioned(community: Community, entities: Mapping[str, Entity]) -> list[Entity]:
-    """Return the members, most mentioned first; a noun phrase counts half."""
+def most_mentioned(entities: Iterable[Entity]) -> list[Entity]:
+    """Return entities, most mentioned first; a noun phrase counts half."""
     return sorted(
-        (entities[entity_id] for entity_id in community.entity_ids),
+        entities,
         key=lambda e: (-e.mention_count * (0.5 if e.type == "CONCEPT" else 1.0), e.name, e.id),
     )
 
@@ -150,10 +150,10 @@ class ReportInput:
     """All that reports rest on. No order is asked of any collection.
 
     `parts` gives the ids of the communities that a large one is told from (see `parts_of`), `told`
-    the reports of those that are not among `communities`. Of a large one's members `entities` need
-    only have the leading ones, of the others' those chosen (see `chosen_members`); so much is said
-    of those that only stand beside others as stands there. A chunk that `chunks` does not hold is
-    an error of the caller and raises `KeyError`.
+    the reports of those that are not among `communities`. Of a large one's members only the
+    `leading` ones are asked for (by default all), of the others' those chosen (`chosen_members`),
+    and of what is said of those heard beside others only what stands there. A chunk that `chunks`
+    does not hold is an error of the caller and raises `KeyError`.
     """
 
     communities: tuple[Community, ...] = ()
@@ -163,6 +163,7 @@ class ReportInput:
     mentions: tuple[EntityMention, ...] = ()
     phrases: Mapping[str, tuple[Phrase, ...]] = field(default_factory=dict)
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    leading: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     told: Mapping[str, Report] = field(default_factory=dict)
 
 
@@ -201,19 +202,19 @@ def write_reports(graph: ReportInput, *, previous: Mapping[str, Report]) -> list
             for part in graph.parts[community.id]
             if (report := reports.get(part) or graph.told.get(part)) is not None
         ]
-        reports[community.id] = _composed(community, parts, graph.entities, previous)
+        leading = graph.leading.get(community.id, community.entity_ids)
+        ranked = most_mentioned(graph.entities[one] for one in leading if one in graph.entities)
+        reports[community.id] = _composed(community, parts, ranked[:LEADING], previous)
     return sorted(reports.values(), key=lambda report: (report.level, report.community_id))
 
 
 def _composed(
     community: Community,
     parts: list[Report],
-    entities: Mapping[str, Entity],
+    leading: list[Entity],
     previous: Mapping[str, Report],
 ) -> Report:
     told = [(part.title, _mass(part.rating)) for part in parts]
-    known = [entity_id for entity_id in community.entity_ids if entity_id in entities]
-    leading = most_mentioned(replace(community, entity_ids=tuple(known)), entities)[:LEADING]
     title = joined_title(told, leading)
     rests_on = sorted(part.fingerprint for part in parts)
     fingerprint = content_id("f", FORMAT, community.id, str(community.level), title, *rests_on)

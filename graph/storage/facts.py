@@ -90,6 +90,20 @@ def rows_in(
         yield from connection.execute(query.where(column.in_(batch)))
 
 
+def rows_between(
+    connection: Connection,
+    query: Select[Any],
+    columns: tuple[ColumnElement[str], ColumnElement[str]],
+    values: Iterable[str],
+) -> Iterator[Row[Any]]:
+    """Run a query for the rows with two of these values in two columns, in batches."""
+    batches = list(in_batches(values))
+    one, other = columns
+    for some in batches:
+        for others in batches:
+            yield from connection.execute(query.where(one.in_(some), other.in_(others)))
+
+
 def has_rows(connection: Connection, table: Table, count: int) -> bool:
     """Check whether a table has at least so many rows; no more of them are read."""
     if count < 1:
