@@ -27,10 +27,10 @@ from .communities.descriptions import (
 from .communities.incremental import (
     ANCHOR,
     Anchor,
-    LocalChange,
     Parameters,
     change_locally,
     write_anchor,
+    write_change,
 )
 from .communities.leiden import cluster_communities as cluster
 from .communities.report_input import report_input
@@ -487,7 +487,8 @@ def _cluster(
             parameters=parameters,
         )
         if change is not None:
-            return _write_change(connection, change)
+            fresh, written = write_change(connection, change)
+            return _Clustered(every=None, fresh=fresh, written=written)
     elif read_state(connection, ANCHOR):
         write_state(connection, ANCHOR, "")
         way = "exact"
@@ -510,28 +511,6 @@ def _ends(rows: Difference) -> set[str]:
     columns = list(relations.columns.keys())
     ends = [columns.index(name) for name in ("source_id", "target_id")]
     return {row[end] for some in (rows.before, rows.after) for row in some.values() for end in ends}
-
-
-def _write_change(connection: Connection, change: LocalChange) -> _Clustered:
-    """Replace the communities that changed, and take all others for clean again."""
-    before, after = ({one.id: one for one in some} for some in (change.before, change.after))
-    gone, fresh = before.keys() - after.keys(), after.keys() - before.keys()
-    written = 0
-    for batch in in_batches(gone):
-        for table in (members, reports):
-            away = delete(table).where(table.c.community_id.in_(batch))
-            written += connection.execute(away).rowcount
-    dirty = update(communities).where(text("communities.dirty"))
-    connection.execute(dirty.values(dirty=False))
-    rows = [
-        {"id": one.id, "level": one.level, "parent_id": one.parent_id, "dirty": False}
-        for one in after.values()
-    ]
-    written += write_difference_at(
-        connection, communities, rows=rows, at=(communities.c.id,), values={*before, *after}
-    ).count
-    written += _write_members(connection, (after[key] for key in sorted(fresh)))
-    return _Clustered(every=None, fresh=fresh, written=written)
 
 
 def _write_resolved(connection: Connection, named: Resolved) -> tuple[Difference, Difference]:

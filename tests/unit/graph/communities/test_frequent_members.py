@@ -15,7 +15,7 @@ from graph.communities import touched as touching
 from graph.communities.report_input import report_input
 from graph.communities.reports import chosen_members, parts_of, write_reports
 from graph.linking import stated_relations
-from graph.model import Chunk, Extraction, Mention, Report, Statement
+from graph.model import Chunk, Extraction, Mention, Report, Statement, content_id
 from graph.pipeline import DeriveOptions, derive_graph
 from graph.storage.database import Database, derived_reports, read_communities
 from graph.storage.facts import delete_document, put_chunks, put_extractions
@@ -93,6 +93,8 @@ def test_what_steady_entities_leave_alone_is_as_it_would_be_written_now(
             derive_graph(database, options=options)
             with database.read() as connection:
                 assert derived_reports(connection) == written_at_once(connection)
+                for one in read_communities(connection):
+                    assert one.id == content_id("c", str(one.level), *one.entity_ids)
                 is_dirty = connection.execute(select(reports.c.dirty)).scalars()
                 assert not any(is_dirty)
                 weights = {one.id: one.weight for one in stated_relations(connection, said={})}
