@@ -135,14 +135,14 @@ def _chunks_with(connection: Connection, key: str) -> list[str]:
     return list(connection.execute(query).scalars()) if rarest in held else []
 
 
-FEW_TEXTS = 100
-"""Number of chunks up to which names are looked up for each; for more all names are read."""
+MANY_NAMES = 100
+"""Names to one chunk from which those that may occur are looked up; of fewer all are read."""
 
 
 def _matcher_for(connection: Connection, texts: Sequence[str]) -> NameMatcher:
     """Return a matcher of all names that may occur in these texts."""
     query = select(names.c.key, names.c.kind)
-    if len(texts) > FEW_TEXTS:
+    if not has_rows(connection, names, len(texts) * MANY_NAMES):
         return _matcher(map(tuple, connection.execute(query)))
     _index_starts(connection, gone=set(), come=set())
     starts = sorted({hashed(start) for text in texts for start in starts_in_text(text)})

@@ -484,8 +484,8 @@ def _mark_dirty(connection: Connection, keys: set[str]) -> None:
     touched: set[str] = set()
     # Before the first derivation nothing rests on anything: a new library is filled faster.
     keys = keys if derived_generation(connection) >= 0 else set()
-    note_changes(connection, "name", keys)
-    for batch in in_batches(keys):
+    fresh = note_changes(connection, "name", keys)  # what was noted before is dirty already
+    for batch in in_batches(fresh):
         query = select(names.c.entity_id).where(names.c.key.in_(batch)).distinct()
         touched.update(connection.execute(query).scalars())
         connection.execute(update(names).where(names.c.key.in_(batch)).values(dirty=True))
@@ -501,15 +501,18 @@ def _mark_dirty(connection: Connection, keys: set[str]) -> None:
     raise_generation(connection)
 
 
-def note_changes(connection: Connection, kind: str, keys: Iterable[str]) -> None:
-    """Note names or documents for the next derivation, which looks at these alone."""
+def note_changes(connection: Connection, kind: str, keys: Iterable[str]) -> set[str]:
+    """Note keys for the next derivation, which looks at these alone; return those that are new."""
     table = changes.c
+    added = set[str]()
     for batch in in_batches(keys):
         noted = select(table.key).where(table.kind == kind, table.key.in_(batch))
         fresh = {*batch} - {*connection.execute(noted).scalars()}
         if fresh:
             rows = [{"kind": kind, "key": key} for key in sorted(fresh)]
             connection.execute(insert(changes), rows)
+        added |= fresh
+    return added
 
 
 def noted_changes(connection: Connection, kind: str) -> set[str]:
