@@ -30,7 +30,7 @@ from .titles import Phrase, Saying, joined_title, title_of
 LARGE = 40
 """Size above which a divided community is reported from its children."""
 
-LEADING = 200
+LEADING = 50
 """Number of most mentioned members that may name a large community."""
 
 ORDER_COUNTS = 0.8

@@ -42,7 +42,7 @@ from .kept_names import (
 )
 from .name_changes import BILINGUAL, all_names, changed_names
 from .name_facts import read_neighbours, read_stated_aliases
-from .name_forms import is_common_ground
+from .name_forms import beginnings, is_common_ground, translated_part_links
 from .name_parsing import NameParts
 from .resolver import (
     Curation,
@@ -64,7 +64,7 @@ from .stages import (
     carry_out_stages,
     identities_of,
     owner_of,
-    translated_links,
+    translated_pairs,
 )
 
 T = TypeVar("T")
@@ -327,7 +327,9 @@ class _Changes:
         self._kept.load(keys | judged)
         profiles = {key: p for key in sorted(keys) if (p := self._kept.profile(key))}
         stated = self._stated(profiles)
-        found = translated_links(_Lazy(profiles, self._kept.profile), stated) if keys else ()
+        pairs = translated_pairs(profiles, stated)
+        self._kept.load(one for pair in pairs for name in pair for one in beginnings(name))
+        found = translated_part_links(pairs, _Lazy(profiles, self._kept.profile))
         known = {key: p for key in sorted(judged) if (p := self._kept.profile(key))}
         return {
             "translated": {*found},
