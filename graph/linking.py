@@ -33,6 +33,7 @@ from .storage.facts import (
     in_batches,
     put_faults,
     read_state,
+    rows_between,
     rows_in,
     write_state,
 )
@@ -134,14 +135,14 @@ def _chunks_with(connection: Connection, key: str) -> list[str]:
     return list(connection.execute(query).scalars()) if rarest in held else []
 
 
-FEW_TEXTS = 100
-"""Number of chunks up to which names are looked up for each; for more all names are read."""
+MANY_NAMES = 100
+"""Names to one chunk from which those that may occur are looked up; of fewer all are read."""
 
 
 def _matcher_for(connection: Connection, texts: Sequence[str]) -> NameMatcher:
     """Return a matcher of all names that may occur in these texts."""
     query = select(names.c.key, names.c.kind)
-    if len(texts) > FEW_TEXTS:
+    if not has_rows(connection, names, len(texts) * MANY_NAMES):
         return _matcher(map(tuple, connection.execute(query)))
     _index_starts(connection, gone=set(), come=set())
     starts = sorted({hashed(start) for text in texts for start in starts_in_text(text)})
@@ -227,19 +228,25 @@ Place = tuple[str, int, int]
 
 
 def stated_relations(
-    connection: Connection, *, said: Mapping[str, str], only: Collection[str] | None = None
+    connection: Connection,
+    *,
+    said: Mapping[str, str],
+    only: Collection[str] | None = None,
+    among: Collection[str] = (),
+    within: Collection[str] | None = None,
 ) -> list[Relation]:
     """Group statements by their entities with all evidences; sorted by id.
 
-    With `only`, the relations that have an end among these entities. `said` is what a model said
-    of a relation, by its id.
+    With `only`, the relations that have an end among these entities, or both `among` those; with
+    `within`, what of these stands in such chunks. `said` is what a model said of a relation, by
+    its id.
     """
     places: dict[Ends, dict[Place, float]] = defaultdict(dict)
-    rows, entity_of = _statements(connection, only)
+    rows, entity_of = _statements(connection, only, among, within)
     for chunk_id, start, end, subject, predicate, target, strength, inferred in rows:
         weight = evidence_weight(predicate, strength, inferred)
         ends = relation_ends(entity_of.get(subject), predicate, entity_of.get(target))
-        if ends is None or (only is not None and ends[0] not in only and ends[2] not in only):
+        if ends is None or not _is_asked(ends, only, among):
             continue
         place, known = (chunk_id, start, end), places[ends]
         known[place] = max(known.get(place, 0.0), weight)
@@ -247,10 +254,20 @@ def stated_relations(
     return sorted(found, key=lambda relation: relation.id)
 
 
+def _is_asked(ends: Ends, only: Collection[str] | None, among: Collection[str]) -> bool:
+    source, _, target = ends
+    if only is None or source in only or target in only:
+        return True
+    return source in among and target in among
+
+
 def _statements(
-    connection: Connection, only: Collection[str] | None
+    connection: Connection,
+    only: Collection[str] | None,
+    among: Collection[str],
+    within: Collection[str] | None,
 ) -> tuple[Iterable[Row[Any]], Mapping[str, str]]:
-    """Return statements, those with an end among the entities `only`, and their names' entities."""
+    """Return the statements that may be asked for, and their names' entities."""
     table = statements.c
     query = select(
         table.chunk_id,
@@ -264,11 +281,17 @@ def _statements(
     ).where(table.predicate.not_in(SPEAKS_OF_A_NAME))
     if only is None:
         return connection.execute(query), entities_of_keys(connection)
-    keys = keys_of_entities(connection, only)
-    sides = (rows_in(connection, query, side, keys) for side in (table.subject, table.object))
-    rows = [row for side in sides for row in side]
-    ends = {key for row in rows for key in (row.subject, row.object)} - keys.keys()
-    return rows, keys | entities_of_keys(connection, ends)
+    keys, both = keys_of_entities(connection, only), keys_of_entities(connection, among)
+    if within is None:
+        sides = (rows_in(connection, query, side, keys) for side in (table.subject, table.object))
+        rows = [row for side in sides for row in side]
+        rows += rows_between(connection, query, (table.subject, table.object), both)
+    else:
+        near = rows_in(connection, query, table.chunk_id, within)
+        rows = [row for row in near if row.subject in keys or row.object in keys]
+    known = keys | both
+    ends = {key for row in rows for key in (row.subject, row.object)} - known.keys()
+    return rows, known | entities_of_keys(connection, ends)
 
 
 def relation_ends(source: str | None, predicate: str, target: str | None) -> Ends | None:
@@ -301,9 +324,13 @@ def _relation(ends: Ends, places: Mapping[Place, float], *, said: Mapping[str, s
 
 
 def write_relations(
-    connection: Connection, found: Sequence[Relation], *, only: Collection[str] | None = None
+    connection: Connection,
+    found: Sequence[Relation],
+    *,
+    only: Collection[str] | None = None,
+    among: Collection[str] = (),
 ) -> Difference:
-    """Store these relations; with `only`, among those with such an end."""
+    """Store these relations in place of all, or of those asked for (see `stated_relations`)."""
     rows: list[Mapping[str, Any]] = [
         {
             "id": relation.id,
@@ -318,7 +345,8 @@ def write_relations(
     if only is None:
         return write_difference(connection, relations, rows)
     ends = (relations.c.source_id, relations.c.target_id)
-    return write_difference_at(connection, relations, rows=rows, at=ends, values=only)
+    more = rows_between(connection, select(relations), ends, among)
+    return write_difference_at(connection, relations, rows=rows, at=ends, values=only, more=more)
 
 
 def read_edges(connection: Connection) -> list[tuple[str, str, float]]:

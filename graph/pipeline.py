@@ -27,14 +27,15 @@ from .communities.descriptions import (
 from .communities.incremental import (
     ANCHOR,
     Anchor,
-    LocalChange,
     Parameters,
     change_locally,
-    communities_of_rows,
     write_anchor,
+    write_change,
 )
 from .communities.leiden import cluster_communities as cluster
-from .communities.reports import FORMAT, parts_of, report_input, write_reports
+from .communities.report_input import report_input
+from .communities.reports import FORMAT, parts_of, write_reports
+from .communities.touched import Again, steady_entities, touched_communities
 from .isolation import Fault, Isolation
 from .linking import (
     STARTS,
@@ -371,28 +372,31 @@ def _derive(connection: Connection, options: DeriveOptions, report: Progress) ->
     forget_judgements(connection)
     said = _write_descriptions(connection)
     touched: set[str] | None = None  # everything
+    steady = set[str]()
     if laid_anew is not None:
-        touched = entities_of_rows(entity_rows, name_rows) | said.changed
+        told = said.changed | redescribed_relations(connection, said.texts)
+        touched = entities_of_rows(entity_rows, name_rows) | told
         touched |= entities_in(connection, laid_anew)
-        touched |= redescribed_relations(connection, said.texts)
+        steady = steady_entities(entity_rows, name_rows) - told
     report("link", 0, 1)
     mark_unlinked(connection, gone=_kinds(name_rows.before), come=_kinds(name_rows.after))
     linked = write_links(connection, report)
     note_changed_rows(
         connection,
-        is_whole=laid_anew is None or named.is_whole,
+        laid_anew=None if named.is_whole else laid_anew,
         linked=linked,
         facts_of=noted,
         name_rows=name_rows,
         entity_rows=entity_rows,
     )
-    related = stated_relations(connection, said=said.texts, only=touched)
-    relation_rows = write_relations(connection, related, only=touched)
+    other = None if touched is None else touched - steady
+    related = stated_relations(connection, said=said.texts, only=other, among=steady)
+    relation_rows = write_relations(connection, related, only=other, among=steady)
     report("cluster", 0, 1)
     clustered = _cluster(connection, options, entity_rows, relation_rows)
     if touched is not None:
         touched |= _ends(relation_rows)
-    again = clustered.again(connection, touched)
+    again = clustered.again(connection, touched, steady)
     report("report", 0, len(again.communities))
     report_rows, written = _report_anew(connection, again, said=said.texts)
     report("report", len(again.communities), len(again.communities))
@@ -439,14 +443,6 @@ def _write_descriptions(connection: Connection) -> _Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Again:
-    """Communities that are reported again, and the parts of the large ones among them."""
-
-    communities: Sequence[Community]
-    parts: Mapping[str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Clustered:
     """Result of clustering: all communities, or None where few changed, and the new ones' ids."""
 
@@ -454,31 +450,16 @@ class _Clustered:
     fresh: set[str]
     written: int
 
-    def again(self, connection: Connection, touched: Collection[str] | None) -> _Again:
+    def again(
+        self, connection: Connection, touched: Collection[str] | None, steady: Collection[str]
+    ) -> Again:
         """Return the communities that are new or have a touched member."""
-        if self.every is not None:
-            again = self.every
-            if touched is not None:
-                again = communities_of(self.every, touched, fresh=self.fresh)
-            return _Again(communities=again, parts=parts_of(self.every))
-        if touched is None:
-            read = connection.execute(select(communities)).all()
-        else:
-            home = select(members.c.community_id)
-            ids = {row[0] for row in rows_in(connection, home, members.c.entity_id, touched)}
-            query = select(communities)
-            read = list(rows_in(connection, query, communities.c.id, ids | self.fresh))
-        found = communities_of_rows(connection, read)
-        below = select(communities)
-        ids = {one.id for one in found}
-        parts = rows_in(connection, below, communities.c.parent_id, ids)
-        stubs = [
-            Community(id=row.id, level=row.level, parent_id=row.parent_id, entity_ids=())
-            for row in parts
-            if row.id not in ids
-        ]
-        ordered = sorted(found, key=lambda one: (one.level, -len(one.entity_ids), one.entity_ids))
-        return _Again(communities=ordered, parts=parts_of([*found, *stubs]))
+        if self.every is None:
+            return touched_communities(connection, touched, fresh=self.fresh, steady=steady)
+        again = self.every
+        if touched is not None:
+            again = communities_of(self.every, touched, fresh=self.fresh)
+        return Again(communities=again, parts=parts_of(self.every))
 
 
 FEW_ENTITIES = 5_000
@@ -506,7 +487,8 @@ def _cluster(
             parameters=parameters,
         )
         if change is not None:
-            return _write_change(connection, change)
+            fresh, written = write_change(connection, change)
+            return _Clustered(every=None, fresh=fresh, written=written)
     elif read_state(connection, ANCHOR):
         write_state(connection, ANCHOR, "")
         way = "exact"
@@ -529,28 +511,6 @@ def _ends(rows: Difference) -> set[str]:
     columns = list(relations.columns.keys())
     ends = [columns.index(name) for name in ("source_id", "target_id")]
     return {row[end] for some in (rows.before, rows.after) for row in some.values() for end in ends}
-
-
-def _write_change(connection: Connection, change: LocalChange) -> _Clustered:
-    """Replace the communities that changed, and take all others for clean again."""
-    before, after = ({one.id: one for one in some} for some in (change.before, change.after))
-    gone, fresh = before.keys() - after.keys(), after.keys() - before.keys()
-    written = 0
-    for batch in in_batches(gone):
-        for table in (members, reports):
-            away = delete(table).where(table.c.community_id.in_(batch))
-            written += connection.execute(away).rowcount
-    dirty = update(communities).where(text("communities.dirty"))
-    connection.execute(dirty.values(dirty=False))
-    rows = [
-        {"id": one.id, "level": one.level, "parent_id": one.parent_id, "dirty": False}
-        for one in after.values()
-    ]
-    written += write_difference_at(
-        connection, communities, rows=rows, at=(communities.c.id,), values={*before, *after}
-    ).count
-    written += _write_members(connection, (after[key] for key in sorted(fresh)))
-    return _Clustered(every=None, fresh=fresh, written=written)
 
 
 def _write_resolved(connection: Connection, named: Resolved) -> tuple[Difference, Difference]:
@@ -642,7 +602,7 @@ def _write_members(connection: Connection, found: Iterable[Community]) -> int:
 
 
 def _report_anew(
-    connection: Connection, again: _Again, *, said: Mapping[str, str]
+    connection: Connection, again: Again, *, said: Mapping[str, str]
 ) -> tuple[Difference, int]:
     """Rewrite possibly changed reports; return rows and the number written."""
     anew = {one.id for one in again.communities}

@@ -27,14 +27,14 @@ from .graph_api import (
     Chunk,
     Fault,
     QuestionNames,
+    Splice,
     chunk_table,
-    chunks_changed_since,
+    documents_changed_since,
     facts_generation,
     isolation,
     load_array,
     read_chunks,
     rows_in,
-    splice_order,
 )
 from .library import Library
 from .postings import (
@@ -129,7 +129,7 @@ class _Listed:
     """
 
     documents: Sequence[str]
-    chunk_ids: tuple[str, ...]
+    chunk_ids: Sequence[str]
     readable: NDArray[np.float32]
     marks: NDArray[np.uint64]
     made: Mapping[str, KeywordEntry]
@@ -150,32 +150,78 @@ class _Listed:
         """
         return cls(
             files.read_ids(folder / "documents.txt"),
-            tuple(files.read_ids(folder / "chunks.txt")),
+            files.read_ids(folder / "chunks.txt"),
             load_array(folder / "readable.npy"),
             load_array(folder / "marks.npy"),
             {},
         )
 
-    def replaced(self, fresh: _Listed, documents: Collection[str]) -> _Listed:
+    def replaced(self, fresh: _Listed, splice: Splice) -> _Listed:
         """Return these chunks with those of some documents replaced by fresh ones."""
-        order = splice_order(self.documents, fresh.documents, documents)
-        homes, ids = (*self.documents, *fresh.documents), (*self.chunk_ids, *fresh.chunk_ids)
-        chosen = order.tolist()
         return _Listed(
-            [homes[row] for row in chosen],
-            tuple([ids[row] for row in chosen]),
-            np.concatenate([self.readable, fresh.readable])[order],
-            np.concatenate([self.marks, fresh.marks])[order],
+            splice.joined(self.documents, fresh.documents),
+            splice.joined(self.chunk_ids, fresh.chunk_ids),
+            np.concatenate([self.readable, fresh.readable])[splice.order],
+            np.concatenate([self.marks, fresh.marks])[splice.order],
             {**self.made, **fresh.made},
         )
 
 
 @dataclass(frozen=True)
+class _Held:
+    """Segments and, for each of their rows, which chunk listed it is; -1 where it is gone."""
+
+    listed: _Listed
+    segments: tuple[_Segment, ...] = ()
+    places: tuple[NDArray[np.int64], ...] = ()
+
+    def after(self, splice: Splice, fresh: _Listed) -> _Held:
+        """Return the same segments after some documents were replaced; nothing is counted."""
+        again = {int(mark): row for row, mark in enumerate(fresh.marks)}
+        places = list[NDArray[np.int64]]()
+        for segment, old in zip(self.segments, self.places, strict=True):
+            place = np.where(old >= 0, splice.moved[old], -1)
+            for slot in np.flatnonzero((old >= 0) & (place < 0)).tolist():
+                if (row := again.get(int(segment.marks[slot]))) is not None:
+                    place[slot] = splice.moved[splice.size + row]
+            places.append(place)
+        return _Held(self.listed.replaced(fresh, splice), self.segments, tuple(places))
+
+    def missing(self) -> NDArray[np.int64]:
+        """Return the chunks that no segment counts."""
+        is_counted = np.zeros(len(self.listed.marks), dtype=np.bool_)
+        for place in self.places:
+            is_counted[place[place >= 0]] = True
+        return np.flatnonzero(~is_counted)
+
+    def is_worn(self, missing: int) -> bool:
+        """Check whether too much came or went since the base was built."""
+        tail = sum(len(place) for place in self.places[1:])
+        gone = sum(int(np.count_nonzero(place < 0)) for place in self.places)
+        return not self.places or missing + tail + gone > WORN_ABOVE * len(self.listed.marks)
+
+    def fields(self) -> dict[str, FieldPostings]:
+        """Return the counts of each field over the chunks listed."""
+        return {
+            field: FieldPostings(
+                tuple(one.blocks[field] for one in self.segments),
+                self.places,
+                len(self.listed.marks),
+                KEY,
+            )
+            for field in FIELDS
+        }
+
+
+@dataclass(frozen=True)
 class _Built:
     generation: int
-    listed: _Listed
-    segments: tuple[_Segment, ...]
+    held: _Held
     fields: dict[str, FieldPostings]
+
+    @property
+    def listed(self) -> _Listed:
+        return self.held.listed
 
 
 class KeywordIndex:
@@ -224,7 +270,7 @@ class KeywordIndex:
     @property
     def chunk_ids(self) -> tuple[str, ...]:
         """The rows of the score arrays: every chunk, by document, position and id."""
-        return self._current().listed.chunk_ids
+        return tuple(self._current().listed.chunk_ids)
 
     @property
     def readable(self) -> NDArray[np.float32]:
@@ -259,7 +305,7 @@ class KeywordIndex:
 
     def passage_count(self, counted: Rows = None) -> int:
         """Return the number of chunks, or of counted rows."""
-        return len(self.chunk_ids) if counted is None else counted.size
+        return len(self._current().listed.chunk_ids) if counted is None else counted.size
 
     def document_frequency(self, counted: Rows = None) -> Callable[[str], int]:
         """Token → how many chunks hold it, in title or text; of those rows alone."""
@@ -296,40 +342,42 @@ class KeywordIndex:
             return self._built
 
     def _build(self, connection: Connection, now: int) -> _Built:
-        listed = self._followed(connection) or self._kept_list(connection, now)
-        marks = listed.marks
-        held = self._built.segments if self._built else self._stored()
-        known = np.concatenate([one.marks for one in held]) if held else marks[:0]
-        is_same = np.array_equal(marks, known)
-        new = np.flatnonzero(~np.isin(marks, known)) if not is_same else np.zeros(0, dtype=np.int64)
-        gone = 0 if is_same else np.count_nonzero(~np.isin(known, marks))
-        tail = sum(len(one.marks) for one in held[1:])
-        if not held or new.size + tail + gone > WORN_ABOVE * len(marks):
-            held, new = (), np.arange(len(marks))
-        while len(held) > 1 and len(held[-1].marks) <= new.size:  # a segment twice as long at least
-            again = np.flatnonzero(np.isin(marks, held[-1].marks))
-            held, new = held[:-1], np.union1d(again, new)
+        held = self._followed(connection) or self._kept(connection, now)
+        listed, new = held.listed, held.missing()
+        if held.is_worn(new.size):
+            held, new = _Held(listed), np.arange(len(listed.marks))
+        segments, places = list(held.segments), list(held.places)
+        while len(segments) > 1 and len(places[-1]) <= new.size:  # one twice as long at least
+            segments.pop()
+            again = places.pop()
+            new = np.union1d(new, again[again >= 0])
         if new.size:
             chunk_ids = [listed.chunk_ids[row] for row in new.tolist()]
-            segment = _segment(marks[new], self._texts(connection, chunk_ids, listed.made))
-            if not held:
-                self._store(segment)
-            held = (*held, segment)
-        return _Built(now, listed, held, _fields(held, marks))
+            texts = self._texts(connection, chunk_ids, listed.made)
+            segments.append(_segment(listed.marks[new], texts))
+            places.append(new)
+            if len(segments) == 1:
+                self._store(segments[0])
+        held = _Held(listed, tuple(segments), tuple(places))
+        return _Built(now, held, held.fields())
 
-    def _followed(self, connection: Connection) -> _Listed | None:
+    def _followed(self, connection: Connection) -> _Held | None:
         """Return the chunks of now, of which only changed documents are read; None if unknown."""
         if self._built is None:
             return None
-        before = self._built.listed
-        changed = chunks_changed_since(connection, self._built.generation)
-        if changed is None or len(changed) > WORN_ABOVE * len(before.chunk_ids):
+        before = self._built.held
+        changed = documents_changed_since(connection, self._built.generation)
+        if changed is None or len(changed) > WORN_ABOVE * len(before.listed.chunk_ids):
             return None
-        pairs = zip(before.chunk_ids, before.documents, strict=True)
-        documents = {document for chunk_id, document in pairs if chunk_id in changed}
-        query = select(chunk_table.c.document_id)
-        documents |= {row[0] for row in rows_in(connection, query, chunk_table.c.id, changed)}
-        return before.replaced(self._listed(connection, documents), documents)
+        fresh = self._listed(connection, changed)
+        return before.after(Splice.of(before.listed.documents, fresh.documents, changed), fresh)
+
+    def _kept(self, connection: Connection, now: int) -> _Held:
+        """Return the chunks of now, and the base of an earlier time."""
+        listed = self._kept_list(connection, now)
+        base = self._built.held.segments[:1] if self._built else self._stored()
+        places = tuple(places_among(listed.marks, one.marks) for one in base)
+        return _Held(listed, base, places)
 
     def _kept_list(self, connection: Connection, now: int) -> _Listed:
         """Return the chunks of now, which an earlier process may have kept."""
@@ -392,7 +440,7 @@ class KeywordIndex:
         known = [made.get(row.id, row) for row in rows]
         return _Listed(
             [row.document_id for row in rows],
-            tuple([row.id for row in rows]),
+            [row.id for row in rows],
             np.array([each.readable for each in known], dtype=np.float32),
             np.array(
                 [_mark(row.id, each.stamp) for row, each in zip(rows, known, strict=True)],
@@ -413,15 +461,6 @@ def _segment(marks: NDArray[np.uint64], texts: Iterable[Sequence[KeywordEntry]])
         for field, builder in builders.items():
             builder.add([getattr(entry, field) for entry in entries])
     return _Segment(marks, {field: builder.block() for field, builder in builders.items()})
-
-
-def _fields(segments: Sequence[_Segment], marks: NDArray[np.uint64]) -> dict[str, FieldPostings]:
-    """Return the counts of each field over the rows of these marks, in their order."""
-    places = tuple(places_among(marks, one.marks) for one in segments)
-    return {
-        field: FieldPostings(tuple(one.blocks[field] for one in segments), places, len(marks), KEY)
-        for field in FIELDS
-    }
 
 
 def _save(segment: _Segment, folder: Path) -> None:

@@ -148,8 +148,13 @@ if TYPE_CHECKING:
         passage_report,
         select_dynamic,
     )
+    from graph.search.packed_rows import Splice
     from graph.search.snapshot import NamedPlace, QuestionNames, WalkSnapshot, read_view
-    from graph.search.view_changes import chunks_changed_since, follow_changes, splice_order
+    from graph.search.view_changes import (
+        chunks_gone_since,
+        documents_changed_since,
+        follow_changes,
+    )
     from graph.search.walk import WalkGraph
     from graph.storage.database import (
         Database,
@@ -269,6 +274,7 @@ __all__ = [
     "Selection",
     "SelectionLimits",
     "SourceQuote",
+    "Splice",
     "SqlGraphStore",
     "Statement",
     "Subgraph",
@@ -285,7 +291,7 @@ __all__ = [
     "chunk_context",
     "chunk_of_node",
     "chunk_table",
-    "chunks_changed_since",
+    "chunks_gone_since",
     "community_detail",
     "content_digest",
     "content_terms",
@@ -297,6 +303,7 @@ __all__ = [
     "derived_reports",
     "derived_stamp",
     "document_splitter",
+    "documents_changed_since",
     "draw_picture",
     "drawing_scripts",
     "evidences_of",
@@ -369,7 +376,6 @@ __all__ = [
     "select_reports",
     "sentence_spans",
     "shift_extraction",
-    "splice_order",
     "standing_decisions",
     "summarise_descriptions",
     "summary_prompt",
@@ -443,7 +449,8 @@ _HOMES = {
     ),
     "search.global_strategies": "SelectionLimits passage_report select_dynamic",
     "search.snapshot": "NamedPlace QuestionNames WalkSnapshot read_view",
-    "search.view_changes": "chunks_changed_since follow_changes splice_order",
+    "search.packed_rows": "Splice",
+    "search.view_changes": "chunks_gone_since documents_changed_since follow_changes",
     "search.walk": "WalkGraph",
     "storage.database": (
         "Database derived_reports is_fresh read_chunks read_communities read_export read_reports"

@@ -31,7 +31,7 @@ from .graph_api import (
     Derived,
     Extraction,
     Fault,
-    chunks_changed_since,
+    chunks_gone_since,
     derived_generation,
     graph_errors,
     is_fresh,
@@ -341,11 +341,11 @@ class Indexer:
         folder = self._library.path / "derived"
         invalidate_snapshots(folder)
         with self._library.read() as connection:
-            changed = chunks_changed_since(connection, before)
-            if changed is None:
+            gone = chunks_gone_since(connection, before)
+            if gone is None:
                 delete_blocks(folder)
-            elif changed:
-                scrub_vectors(folder, removed_rows(connection, changed))
+            elif gone:
+                scrub_vectors(folder, removed_rows(connection, gone))
 
     def _update_vector_store(self, run: IndexRun) -> None:
         """Make a vector store outside equal to the library, which is whole without it."""

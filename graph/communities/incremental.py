@@ -16,12 +16,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, text, update
 
 from ..model import Community, content_id
+from ..storage.database import write_difference_at
 from ..storage.facts import in_batches, read_state, rows_in, write_state
 from ..storage.schema import communities as community_table
-from ..storage.schema import members, relations
+from ..storage.schema import members, relations, reports
 from .leiden import cluster_communities
 
 GROWTH = 1.5
@@ -290,6 +291,60 @@ def change_locally(
     return LocalChange(before=tuple(before), after=tuple(tree.communities()))
 
 
+def write_change(connection: Connection, change: LocalChange) -> tuple[set[str], int]:
+    """Replace the communities that changed; return the new ids and the number of changed rows.
+
+    All others are clean again. Members of one that a new one takes after move there at once.
+    """
+    before, after = ({one.id: one for one in some} for some in (change.before, change.after))
+    gone, fresh = before.keys() - after.keys(), after.keys() - before.keys()
+    rows = {
+        one.id: {"id": one.id, "level": one.level, "parent_id": one.parent_id, "dirty": False}
+        for one in after.values()
+    }
+    if fresh:
+        connection.execute(insert(community_table), [rows[key] for key in sorted(fresh)])
+    heirs = _heirs([before[key] for key in gone], [after[key] for key in sorted(fresh)])
+    table = members.c
+    for old, new in heirs.items():
+        moved = update(members).where(table.community_id == old)
+        connection.execute(moved.values(community_id=new))
+    written = len(fresh)
+    for batch in in_batches(gone):
+        for owned in (members, reports):
+            away = delete(owned).where(owned.c.community_id.in_(batch))
+            written += connection.execute(away).rowcount
+    dirty = update(community_table).where(text("communities.dirty"))
+    connection.execute(dirty.values(dirty=False))
+    written += write_difference_at(
+        connection,
+        community_table,
+        rows=rows.values(),
+        at=(community_table.c.id,),
+        values={*before, *after},
+    ).count
+    held = {(new, one) for old, new in heirs.items() for one in before[old].entity_ids}
+    wanted = {(key, one) for key in fresh for one in after[key].entity_ids}
+    if left := [{"at": home, "one": one} for home, one in sorted(held - wanted)]:
+        place = (table.community_id == bindparam("at"), table.entity_id == bindparam("one"))
+        connection.execute(delete(members).where(*place), left)
+    if come := [{"community_id": at, "entity_id": one} for at, one in sorted(wanted - held)]:
+        connection.execute(insert(members), come)
+    return fresh, written + len(left) + len(come)
+
+
+def _heirs(gone: Iterable[Community], fresh: Iterable[Community]) -> dict[str, str]:
+    """Return for communities that are gone the new one that took over most of it, each once."""
+    home = {(old.level, one): old.id for old in gone for one in old.entity_ids}
+    found = dict[str, str]()
+    for new in sorted(fresh, key=lambda one: (-len(one.entity_ids), one.id)):
+        from_ = Counter(home.get((new.level, one)) for one in new.entity_ids)
+        (old, count), *_ = from_.most_common(1)
+        if old is not None and old not in found and 2 * count > len(new.entity_ids):
+            found[old] = new.id
+    return found
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Anchor:
     """Number of entities at the last full clustering, and how many have changed since."""
@@ -377,13 +432,13 @@ def _subtrees(connection: Connection, entity_ids: Collection[str]) -> list[Commu
 def communities_of_rows(connection: Connection, rows: Iterable[Row[Any]]) -> list[Community]:
     """Return communities of rows with id, level and parent_id, with their members."""
     known = {row.id: row for row in rows}
-    inside: dict[str, list[str]] = defaultdict(list)
-    query = select(members.c.community_id, members.c.entity_id)
-    for community_id, entity_id in rows_in(connection, query, members.c.community_id, known):
-        inside[community_id].append(entity_id)
+    inside = dict[str, tuple[str, ...]]()
+    home = members.c.community_id
+    # One string a community: of thousands of rows each costs more than what stands in it.
+    joined = select(home, func.aggregate_strings(members.c.entity_id, "\n")).group_by(home)
+    for community_id, entity_ids in rows_in(connection, joined, home, known):
+        inside[community_id] = tuple(sorted(entity_ids.split("\n")))
     return [
-        Community(
-            id=key, level=row.level, parent_id=row.parent_id, entity_ids=tuple(sorted(inside[key]))
-        )
+        Community(id=key, level=row.level, parent_id=row.parent_id, entity_ids=inside.get(key, ()))
         for key, row in known.items()
     ]

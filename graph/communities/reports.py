@@ -10,13 +10,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from sqlalchemy import Connection, Row, case, select
-
-from ..linking import stated_relations
 from ..model import (
     OCCURS_WITH,
     Chunk,
@@ -28,17 +24,13 @@ from ..model import (
     Report,
     content_id,
 )
-from ..storage.database import chunks_of_documents, entities_by_id, keys_of_entities
-from ..storage.facts import rows_in
-from ..storage.schema import chunks, entities, mentions
-from ..storage.schema import members as community_members
 from ..text.sentences import Sentence, is_near_duplicate, sentence_words, sentences_with_entities
 from .titles import Phrase, Saying, joined_title, title_of
 
 LARGE = 40
 """Size above which a divided community is reported from its children."""
 
-LEADING = 200
+LEADING = 50
 """Number of most mentioned members that may name a large community."""
 
 ORDER_COUNTS = 0.8
@@ -95,15 +87,36 @@ def child_findings(parts: Sequence[Report], *, mass: Mapping[str, float]) -> tup
     return tuple(finding for finding, _ in taken)
 
 
-def most_mentioned(community: Community, entities: Mapping[str, Entity]) -> list[Entity]:
-    """Return the members, most mentioned first; a noun phrase counts half."""
+def most_mentioned(entities: Iterable[Entity]) -> list[Entity]:
+    """Return entities, most mentioned first; a noun phrase counts half."""
     return sorted(
-        (entities[entity_id] for entity_id in community.entity_ids),
+        entities,
         key=lambda e: (-e.mention_count * (0.5 if e.type == "CONCEPT" else 1.0), e.name, e.id),
     )
 
 
-FORMAT = "reports/3"
+FREQUENT = 100
+"""Number of mentions above which a member is heard only beside others.
+
+What names no other member of the community says nothing of it: "France" stands everywhere.
+"""
+
+TELLING = 100
+"""Number of the most mentioned other members that tell an undivided community."""
+
+
+def chosen_members(counts: Mapping[str, int]) -> tuple[set[str], set[str]]:
+    """Return the members that tell a community, and those that are heard beside these.
+
+    `counts` are mentions by entity id. Of frequent members alone the rarest one tells.
+    """
+    ranked = sorted(counts, key=lambda one: (-counts[one], one))
+    telling = [one for one in ranked if counts[one] <= FREQUENT][:TELLING] or ranked[-1:]
+    beside = {one for one in ranked if counts[one] > FREQUENT}
+    return {*telling}, beside.difference(telling)
+
+
+FORMAT = "reports/4"
 """Format version in every fingerprint; a change regenerates all reports.
 
 So it is to be raised with any change in how sentences are found, too: reports that no change of the
@@ -137,9 +150,10 @@ class ReportInput:
     """All that reports rest on. No order is asked of any collection.
 
     `parts` gives the ids of the communities that a large one is told from (see `parts_of`), `told`
-    the reports of those that are not among `communities`. Of a large one's members `entities` need
-    only have the leading ones. Other ids in relations, communities and mentions that the mappings
-    do not hold are an error of the caller and raise `KeyError`.
+    the reports of those that are not among `communities`. Of a large one's members only the
+    `leading` ones are asked for (by default all), of the others' those chosen (`chosen_members`),
+    and of what is said of those heard beside others only what stands there. A chunk that `chunks`
+    does not hold is an error of the caller and raises `KeyError`.
     """
 
     communities: tuple[Community, ...] = ()
@@ -149,6 +163,7 @@ class ReportInput:
     mentions: tuple[EntityMention, ...] = ()
     phrases: Mapping[str, tuple[Phrase, ...]] = field(default_factory=dict)
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    leading: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     told: Mapping[str, Report] = field(default_factory=dict)
 
 
@@ -187,19 +202,19 @@ def write_reports(graph: ReportInput, *, previous: Mapping[str, Report]) -> list
             for part in graph.parts[community.id]
             if (report := reports.get(part) or graph.told.get(part)) is not None
         ]
-        reports[community.id] = _composed(community, parts, graph.entities, previous)
+        leading = graph.leading.get(community.id, community.entity_ids)
+        ranked = most_mentioned(graph.entities[one] for one in leading if one in graph.entities)
+        reports[community.id] = _composed(community, parts, ranked[:LEADING], previous)
     return sorted(reports.values(), key=lambda report: (report.level, report.community_id))
 
 
 def _composed(
     community: Community,
     parts: list[Report],
-    entities: Mapping[str, Entity],
+    leading: list[Entity],
     previous: Mapping[str, Report],
 ) -> Report:
     told = [(part.title, _mass(part.rating)) for part in parts]
-    known = [entity_id for entity_id in community.entity_ids if entity_id in entities]
-    leading = most_mentioned(replace(community, entity_ids=tuple(known)), entities)[:LEADING]
     title = joined_title(told, leading)
     rests_on = sorted(part.fingerprint for part in parts)
     fingerprint = content_id("f", FORMAT, community.id, str(community.level), title, *rests_on)
@@ -252,32 +267,46 @@ def _bases(graph: ReportInput) -> Iterator[_Basis]:
     for number, sentence in enumerate(sentences):
         for entity_id in sentence.entity_ids:
             naming[entity_id].append(number)
-    inner = _inner_relations(graph)
+    chosen = _chosen(graph)
+    inner = _inner_relations(graph, chosen)
     for community in graph.communities:
         if community.id in graph.parts:
             continue
-        inside: dict[int, list[str]] = defaultdict(list)
-        for entity_id in sorted(community.entity_ids):
-            for number in naming.get(entity_id, ()):
-                inside[number].append(entity_id)
-        if len(community.entity_ids) == 1 and len(inside) < MIN_SENTENCES_ALONE:
+        telling, beside = chosen[community.id]
+        heard = sorted({number for one in telling for number in naming.get(one, ())})
+        if len(community.entity_ids) == 1 and len(heard) < MIN_SENTENCES_ALONE:
             continue
+        named = (
+            tuple(one for one in sentences[n].entity_ids if one in telling or one in beside)
+            for n in heard
+        )
         yield _basis(
             graph,
             community,
+            members=tuple(graph.entities[one] for one in sorted(telling | beside)),
             relations=tuple(inner[community.id]),
-            sentences=tuple((sentences[n], tuple(inside[n])) for n in sorted(inside)),
+            sentences=tuple(zip((sentences[n] for n in heard), named, strict=True)),
         )
+
+
+def _chosen(graph: ReportInput) -> dict[str, tuple[set[str], set[str]]]:
+    """Return the chosen members of each community that is not told from parts."""
+    counts = {key: entity.mention_count for key, entity in graph.entities.items()}
+    return {
+        community.id: chosen_members({k: counts[k] for k in community.entity_ids if k in counts})
+        for community in graph.communities
+        if community.id not in graph.parts
+    }
 
 
 def _basis(
     graph: ReportInput,
     community: Community,
     *,
+    members: tuple[Entity, ...],
     relations: tuple[Relation, ...],
     sentences: tuple[tuple[Sentence, tuple[str, ...]], ...],
 ) -> _Basis:
-    members = tuple(graph.entities[entity_id] for entity_id in sorted(community.entity_ids))
     strength: Counter[str] = Counter()
     for relation in relations:
         strength[relation.source_id] += relation.weight  # type: ignore[assignment]
@@ -307,17 +336,26 @@ def _saying(graph: ReportInput, sentence: Sentence) -> Saying:
     )
 
 
-def _inner_relations(graph: ReportInput) -> dict[str, list[Relation]]:
-    """For each community the relations with both ends in it, by relation id."""
+def _inner_relations(
+    graph: ReportInput, chosen: Mapping[str, tuple[set[str], set[str]]]
+) -> dict[str, list[Relation]]:
+    """For each community the relations between chosen members, by relation id.
+
+    One end tells the community.
+    """
     by_level: dict[int, dict[str, str]] = defaultdict(dict)
-    for community in (one for one in graph.communities if one.id not in graph.parts):
+    for community in (one for one in graph.communities if one.id in chosen):
         by_level[community.level].update(dict.fromkeys(community.entity_ids, community.id))
     inner: dict[str, list[Relation]] = defaultdict(list)
     ordered = sorted(graph.relations, key=lambda relation: relation.id)
     for home in by_level.values():
         for relation in ordered:
             where = home.get(relation.source_id)
-            if where is not None and where == home.get(relation.target_id):
+            if where is None or where != home.get(relation.target_id):
+                continue
+            telling, beside = chosen[where]
+            ends = {relation.source_id, relation.target_id}
+            if ends <= telling | beside and not ends.isdisjoint(telling):
                 inner[where].append(relation)
     return inner
 
@@ -447,88 +485,3 @@ def _joined(sentences: list[str]) -> str:
     for sentence in sentences:
         text += sentence if not text or text[-1] in "。！？；…」』”》" else f" {sentence}"
     return text
-
-
-MANY_KEYS = 5_000
-"""For more names than these, reading all mentions is cheaper."""
-
-
-def report_input(
-    connection: Connection,
-    clusters: Sequence[Community],
-    *,
-    said: Mapping[str, str],
-    parts: Mapping[str, tuple[str, ...]],
-    told: Mapping[str, Report],
-) -> ReportInput:
-    """All that the reports of these communities rest on, and little else.
-
-    `said` is what a model said of a relation, by its id. Of what large communities are told from
-    (`parts`), reports that stay as they are come in `told`.
-    """
-    read = (cluster for cluster in clusters if cluster.id not in parts)
-    inside = frozenset(one for cluster in read for one in cluster.entity_ids)
-    relations = stated_relations(connection, said=said, only=inside)
-    named = _mentions(connection, inside)
-    members = {*inside, *_leading(connection, [one.id for one in clusters if one.id in parts])}
-    spoken = {mention.chunk_id for mention in named}
-    spoken.update(place.chunk_id for relation in relations for place in relation.evidences)
-    return ReportInput(
-        communities=tuple(clusters),
-        entities={entity.id: entity for entity in entities_by_id(connection, members)},
-        relations=tuple(relations),
-        chunks=_whole_documents(connection, spoken),
-        mentions=tuple(named),
-        phrases=_phrases(connection, spoken),
-        parts=parts,
-        told=told,
-    )
-
-
-def _leading(connection: Connection, community_ids: Iterable[str]) -> Iterator[str]:
-    """Yield the most mentioned members of communities, as `most_mentioned` ranks them."""
-    table = entities.c
-    halved = case((table.type == "CONCEPT", 0.5), else_=1.0)
-    ranked = select(table.id).join(community_members, community_members.c.entity_id == table.id)
-    ranked = ranked.order_by((table.mention_count * halved).desc(), table.name, table.id)
-    for community_id in community_ids:
-        inside = ranked.where(community_members.c.community_id == community_id)
-        yield from connection.execute(inside.limit(LEADING)).scalars()
-
-
-def _mentions(connection: Connection, inside: Collection[str]) -> list[EntityMention]:
-    entity_of = keys_of_entities(connection, inside)
-    query = select(mentions.c.chunk_id, mentions.c.start, mentions.c.end, mentions.c.key)
-    if len(entity_of) > MANY_KEYS:
-        rows: Iterable[Row[Any]] = connection.execute(query)
-    else:
-        rows = rows_in(connection, query, mentions.c.key, entity_of)
-    placed = {
-        (chunk_id, start, end, entity_of[key])
-        for chunk_id, start, end, key in rows
-        if key in entity_of
-    }
-    return [
-        EntityMention(chunk_id=chunk_id, start=start, end=end, entity_id=entity_id)
-        for chunk_id, start, end, entity_id in sorted(placed)
-    ]
-
-
-def _phrases(connection: Connection, chunk_ids: Collection[str]) -> dict[str, tuple[Phrase, ...]]:
-    """Return the noun phrases of each chunk, by key and surface, in the order of the text."""
-    query = select(mentions.c.chunk_id, mentions.c.start, mentions.c.key, mentions.c.surface)
-    query = query.where(mentions.c.type == "CONCEPT")
-    placed: dict[str, list[tuple[int, Phrase]]] = defaultdict(list)
-    for chunk_id, start, key, surface in rows_in(connection, query, mentions.c.chunk_id, chunk_ids):
-        placed[chunk_id].append((start, (key, " ".join(surface.split()))))
-    return {
-        chunk_id: tuple(dict.fromkeys(phrase for _, phrase in sorted(some)))
-        for chunk_id, some in placed.items()
-    }
-
-
-def _whole_documents(connection: Connection, chunk_ids: Collection[str]) -> dict[str, Chunk]:
-    """Return the chunks and their documents' other chunks, which may overlap."""
-    query = select(chunks.c.document_id)
-    homes = rows_in(connection, query, chunks.c.id, chunk_ids)
-    return chunks_of_documents(connection, {row.document_id for row in homes})

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import asdict, dataclass, field
 from typing import TypeVar
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from ..isolation import product_version
 from ..model import SPEAKS_OF_A_NAME, Entity, Merge
@@ -27,6 +27,7 @@ from ..storage.facts import (
     noted_changes,
     read_judgements,
     read_state,
+    rows_in,
     write_state,
 )
 from ..storage.schema import chunks, kept_names, mentions, statements
@@ -41,7 +42,7 @@ from .kept_names import (
 )
 from .name_changes import BILINGUAL, all_names, changed_names
 from .name_facts import read_neighbours, read_stated_aliases
-from .name_forms import is_common_ground
+from .name_forms import beginnings, is_common_ground, translated_part_links
 from .name_parsing import NameParts
 from .resolver import (
     Curation,
@@ -63,7 +64,7 @@ from .stages import (
     carry_out_stages,
     identities_of,
     owner_of,
-    translated_links,
+    translated_pairs,
 )
 
 T = TypeVar("T")
@@ -277,23 +278,33 @@ class _Changes:
     def _reads_of_change(self, changed: Collection[str]) -> set[int]:
         """Return the blocks of neighbours and documents that changed names touch."""
         blocks: set[str] = set()
+        hubs = self._hubs(changed)
         for key in changed:
             now, old = self._kept.profile(key), self._old.get(key, self._kept[key]).profile
             if (now and now.parts) != (old and old.parts):
                 blocks.add(AMONG + key)
-            if not self._is_hub(key, changed):
+            if key not in hubs:
                 blocks.add(BESIDE + key)
             for profile in (now, old):
                 if profile is not None and is_common_ground(profile):
                     blocks.update(DOCUMENT + one for one in profile.name.documents)
         return {hashed(block) for block in blocks}
 
-    def _is_hub(self, key: str, changed: Collection[str]) -> bool:
-        """Check whether a name has, and had, so many neighbours that it tells nothing.
+    def _hubs(self, changed: Collection[str]) -> set[str]:
+        """Return the names that have, and had, so many neighbours that these tell nothing.
 
-        It can have lost no more than all that changed.
+        They can have lost no more than all that changed.
         """
-        return len(self._neighbours.some_of(key, HUB + len(changed) + 2)) > HUB + len(changed) + 1
+        most = HUB + len(changed) + 1
+        frequent = {key for key in changed if self._is_frequent(key)}
+        counts = self._neighbours.counts_of({*changed} - frequent)
+        asked = frequent | {key for key, count in counts.items() if count > most}
+        return {key for key in asked if len(self._neighbours.some_of(key, most + 1)) > most}
+
+    def _is_frequent(self, key: str) -> bool:
+        """Check whether a name is in so many documents that counting all its neighbours costs."""
+        profile = self._kept.profile(key)
+        return profile is not None and len(profile.name.documents) > HUB
 
     def _told_by_titles(self, changed: set[str]) -> set[str]:
         """Return the names in documents that one of the changed ones is or was a title of."""
@@ -316,7 +327,9 @@ class _Changes:
         self._kept.load(keys | judged)
         profiles = {key: p for key in sorted(keys) if (p := self._kept.profile(key))}
         stated = self._stated(profiles)
-        found = translated_links(_Lazy(profiles, self._kept.profile), stated) if keys else ()
+        pairs = translated_pairs(profiles, stated)
+        self._kept.load(one for pair in pairs for name in pair for one in beginnings(name))
+        found = translated_part_links(pairs, _Lazy(profiles, self._kept.profile))
         known = {key: p for key in sorted(judged) if (p := self._kept.profile(key))}
         return {
             "translated": {*found},
@@ -523,6 +536,17 @@ class _Neighbours(Mapping[str, Collection[str]]):
             found = read_neighbours(self._connection, (key,))
             self._known[key] = found.get(key, ())
         return self._known[key]
+
+    def counts_of(self, keys: Collection[str]) -> Counter[str]:
+        """Return how many neighbours these keys have, those on both sides twice."""
+        found: Counter[str] = Counter()
+        ends = (statements.c.subject, statements.c.object)
+        for near, far in (ends, ends[::-1]):
+            query = select(near, func.count(far.distinct())).group_by(near)
+            told = query.where(statements.c.predicate.not_in(SPEAKS_OF_A_NAME))
+            for key, count in rows_in(self._connection, told, near, keys):
+                found[key] += count
+        return found
 
     def some_of(self, key: str, most: int) -> set[str]:
         """Return the neighbours of a key, up to so many."""

@@ -269,11 +269,17 @@ def translated_part_links(aliases: Iterable[tuple[str, str]], profiles: Profiles
         )
 
 
+def beginnings(name: str) -> list[str]:
+    """Return the shorter names that a name begins with, the longest first."""
+    if has_han(name):
+        return [name[:end] for end in range(len(name) - 1, 1, -1)]
+    words = name.split()
+    return [" ".join(words[:end]) for end in range(len(words) - 1, 0, -1)]
+
+
 def _begun_alike(name: str, second: str, profiles: Profiles) -> Iterator[tuple[str, str]]:
     """Return the known names that both begin with, the longest of each, if of one type."""
-    heads = [name[:end] for end in range(len(name) - 1, 1, -1)]
-    words = second.split()
-    begins = [" ".join(words[:end]) for end in range(len(words) - 1, 0, -1)]
+    heads, begins = beginnings(name), beginnings(second)
     head = next((profiles[each] for each in heads if each in profiles), None)
     begin = next((profiles[each] for each in begins if each in profiles), None)
     if head and begin and _may_be_of_one_type(head, begin):

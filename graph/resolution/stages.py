@@ -201,8 +201,15 @@ def identities_of(profile: Profile, aliases: Iterable[tuple[str, str]]) -> set[s
 
 def translated_links(profiles: Profiles, stated: Iterable[tuple[str, str]]) -> Iterator[Link]:
     """Return the links of names that begin others stated to be one in two languages."""
+    return translated_part_links(translated_pairs(profiles, stated), profiles)
+
+
+def translated_pairs(
+    profiles: Profiles, stated: Iterable[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Return pairs of names that are stated to be one, or written as one, in two languages."""
     pairs = [pair for pair in stated if has_han(pair[0]) != has_han(pair[1])]
-    return translated_part_links([*pairs, *_bilingual(profiles)], profiles)
+    return [*pairs, *_bilingual(profiles)]
 
 
 def is_bilingual(profile: Profile) -> bool:

@@ -6,8 +6,10 @@ rows are made when they are asked for.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar, overload
 
@@ -191,17 +193,71 @@ def pack_rows(
 
 def widen_table(table: Sequence[str], more: Iterable[str]) -> tuple[list[str], Numbers]:
     """Return a sorted table with further strings, and the new place of each old one."""
-    known = list(table)
-    missing, places = list[str](), list[int]()
+    known = table if isinstance(table, list) else list(table)
+    wider, places, begun = list[str](), list[int](), 0
     for string in sorted({*more}):
         place = bisect_left(known, string)
         if place == len(known) or known[place] != string:
-            missing.append(string)
+            wider += known[begun:place]
+            wider.append(string)
             places.append(place)
+            begun = place
+    wider += known[begun:]
     old = np.arange(len(known))
-    return sorted(known + missing), old + np.searchsorted(
-        np.array(places, dtype=np.int64), old, "right"
-    )
+    return wider, old + np.searchsorted(np.array(places, dtype=np.int64), old, "right")
+
+
+@dataclass(frozen=True)
+class Splice:
+    """Rows of some documents replaced by fresh ones; rows are sorted by document.
+
+    Args:
+        size: number of old rows.
+        pieces: old rows that stay, and the fresh ones behind them, in turns.
+    """
+
+    size: int
+    pieces: tuple[tuple[range, range], ...]
+
+    @classmethod
+    def of(cls, old: Sequence[str], fresh: Sequence[str], documents: Iterable[str]) -> Splice:
+        """Return how rows of these documents are replaced, by the document of each row."""
+        pieces, place = list[tuple[range, range]](), 0
+        for one in sorted(documents):
+            come = range(bisect_left(fresh, one), bisect_right(fresh, one))
+            pieces.append((range(place, bisect_left(old, one)), come))
+            place = bisect_right(old, one)
+        return cls(len(old), (*pieces, (range(place, len(old)), range(0))))
+
+    @cached_property
+    def order(self) -> Numbers:
+        """Return which row stands where, of old ones and, behind these, of fresh ones."""
+        ranges = [
+            each
+            for stay, come in self.pieces
+            for each in (_numbers(stay), _numbers(come) + self.size)
+        ]
+        return np.concatenate(ranges)
+
+    @cached_property
+    def moved(self) -> Numbers:
+        """Return where each row stands now, old ones and behind these fresh ones; -1 if gone."""
+        come = sum(len(come) for _, come in self.pieces)
+        moved = np.full(self.size + come, -1, dtype=np.int64)
+        moved[self.order] = np.arange(len(self.order))
+        return moved
+
+    def joined(self, old: Sequence[T], fresh: Sequence[T]) -> list[T]:
+        """Return a column of rows with those of the documents replaced."""
+        found = list[T]()
+        for stay, come in self.pieces:
+            found += old[stay.start : stay.stop]
+            found += fresh[come.start : come.stop]
+        return found
+
+
+def _numbers(some: range) -> Numbers:
+    return np.arange(some.start, some.stop)
 
 
 class SortedMapping(Mapping[str, V]):

@@ -8,7 +8,7 @@ cannot be sure of them, since the question chooses among the passages. A view fo
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -121,15 +121,22 @@ class WalkSnapshot:
 
         `(n − 1,)`, long documents only.
         """
-        documents = np.array(self.documents, dtype=object)
-        same = documents[1:] == documents[:-1]
-        return np.asarray(same & self.in_long_document[1:], dtype=bool)
+        return self._goes_on & self.in_long_document[1:]
 
     @cached_property
     def in_long_document(self) -> npt.NDArray[np.bool_]:
         """Return whether each row is of a document of many rows, `(n,)`."""
-        sizes = Counter(self.documents)
-        return np.array([sizes[name] >= LONG_DOCUMENT for name in self.documents], dtype=bool)
+        if not self.documents:
+            return np.zeros(0, dtype=np.bool_)
+        begins = np.flatnonzero(np.concatenate([[True], ~self._goes_on]))
+        sizes = np.diff(begins, append=len(self.documents))
+        return np.repeat(sizes >= LONG_DOCUMENT, sizes)
+
+    @cached_property
+    def _goes_on(self) -> npt.NDArray[np.bool_]:
+        """Return whether each row but the last is of the document of the next, `(n − 1,)`."""
+        documents = np.array(self.documents, dtype=object)
+        return np.asarray(documents[1:] == documents[:-1], dtype=np.bool_)
 
     @cached_property
     def _known_chunks(self) -> frozenset[str]:

@@ -1,21 +1,17 @@
 """Walk snapshots that follow changes: which rows a derivation changed, and these alone anew.
 
-A derivation notes the chunks whose rows may differ in a short log. A view of an earlier generation
-reads the documents of these chunks again and keeps all other rows; the result is that of reading
-everything.
+A derivation notes the documents whose rows may differ in a short log. A view of an earlier
+generation reads these again and keeps all other rows; the result is that of reading everything.
 """
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_left, bisect_right
 from collections import ChainMap, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from itertools import chain
 from typing import Any, cast
 
-import numpy as np
-import numpy.typing as npt
 from sqlalchemy import Column, Connection, select
 
 from ..linking import Linked
@@ -33,11 +29,12 @@ from ..storage.facts import (
 )
 from ..storage.schema import chunks, entities, links, name_starts, names
 from ..text.short_names import first_words, is_short_for, name_words
-from .packed_rows import Rows, first_or_empty, pack_rows, widen_table
+from .packed_rows import Rows, Splice, first_or_empty, pack_rows, widen_table
 from .snapshot import WalkSnapshot, placed_chunks, view_of
 
 LOG = "view changes"
-"""Key of the state table: chunks and entities that each of the last derivations changed."""
+"""Key of the state table: what each of the last derivations changed."""
+_NOTED = ("gone", "documents", "entities")
 MOST_NOTED = 20_000
 """Maximum number of ids in the log."""
 MOST_ANEW = 5
@@ -47,7 +44,7 @@ MOST_ANEW = 5
 def note_changed_rows(
     connection: Connection,
     *,
-    is_whole: bool,
+    laid_anew: Collection[str] | None,
     linked: Linked,
     facts_of: Collection[str],
     name_rows: Difference,
@@ -57,7 +54,7 @@ def note_changed_rows(
 
     Args:
         connection: to a library whose names and links are as they are now.
-        is_whole: it looked at everything; views are then read as a whole.
+        laid_anew: documents whose chunks changed; None: views are then read as a whole.
         linked: chunks that were linked again, and names that they gained or lost.
         facts_of: names whose facts changed, or that chunks that are gone had links to.
         name_rows: names that changed.
@@ -66,11 +63,11 @@ def note_changed_rows(
     gone = noted_changes(connection, "chunk")
     forget_changes(connection, "chunk")
     forget_changes(connection, "link")
-    if is_whole:
+    if laid_anew is None:
         write_state(connection, LOG, "[]")
         return
     renamed = _otherwise(name_rows, names.c.entity_id)
-    found = linked.chunk_ids | gone
+    found = {*linked.chunk_ids}
     for column in (links.c.key, chunks.c.title_key):
         place = links.c.chunk_id if column.table is links else chunks.c.id
         found.update(row[0] for row in rows_in(connection, select(place), column, renamed))
@@ -82,11 +79,12 @@ def note_changed_rows(
         {
             "from": derived_generation(connection),
             "to": facts_generation(connection),
-            "chunks": sorted(found),
+            "gone": sorted(gone),
+            "documents": sorted({*laid_anew} | _documents_of(connection, found)),
             "entities": sorted(_otherwise(entity_rows, entities.c.name)),
         }
     )
-    while sum(len(each["chunks"]) + len(each["entities"]) for each in log) > MOST_NOTED:
+    while sum(len(each[kind]) for each in log for kind in _NOTED) > MOST_NOTED:
         log.pop(0)
     write_state(connection, LOG, json.dumps(log))
 
@@ -102,7 +100,7 @@ def _otherwise(rows: Difference, column: Column[str]) -> set[str]:
 
 def _read_log(connection: Connection) -> list[dict[str, Any]]:
     log: list[dict[str, Any]] = json.loads(read_state(connection, LOG) or "[]")
-    return log
+    return [each for each in log if each.keys() >= {*_NOTED}]  # others are an earlier version's
 
 
 def _longer_names(connection: Connection, keys: Collection[str]) -> set[str]:
@@ -155,38 +153,49 @@ def follow_changes(
     """
     seen, _, derived = since.partition(".")
     noted = _noted_since(connection, int(seen)) if seen == derived else None
-    if noted is None or len(noted[0]) * MOST_ANEW > len(view.chunk_ids):
+    if noted is None or len(noted["documents"]) * MOST_ANEW > len(view.chunk_ids):
         return None
-    chunk_ids, entity_ids = noted
-    touched = {view.documents[row] for row, one in enumerate(view.chunk_ids) if one in chunk_ids}
-    of_chunks = select(chunks.c.document_id).distinct()
-    touched |= {row[0] for row in rows_in(connection, of_chunks, chunks.c.id, chunk_ids)}
+    touched, entity_ids = noted["documents"], noted["entities"]
     shown = select(entities.c.id, entities.c.name)
     display = {row.id: row.name for row in rows_in(connection, shown, entities.c.id, entity_ids)}
     return _replaced(view, _read_documents(connection, touched), touched, display)
 
 
-def chunks_changed_since(connection: Connection, generation: int) -> set[str] | None:
-    """Return the chunks that came, went or changed since a generation, and some others.
+def documents_changed_since(connection: Connection, generation: int) -> set[str] | None:
+    """Return the documents whose rows changed since a generation, and some others.
 
     None where not all of them are noted.
     """
     noted = _noted_since(connection, generation)
-    return None if noted is None else noted[0]
+    return None if noted is None else noted["documents"]
 
 
-def _noted_since(connection: Connection, generation: int) -> tuple[set[str], set[str]] | None:
-    """Return the chunks and entities that changed since then, if all that did are noted."""
+def chunks_gone_since(connection: Connection, generation: int) -> set[str] | None:
+    """Return the chunks that went, or were replaced, since a generation.
+
+    None where not all of them are noted.
+    """
+    noted = _noted_since(connection, generation)
+    return None if noted is None else noted["gone"]
+
+
+def _noted_since(connection: Connection, generation: int) -> dict[str, set[str]] | None:
+    """Return what changed since then, if all that did is noted."""
     now = facts_generation(connection)
     if now != derived_generation(connection):
         return None
-    chunk_ids, entity_ids, place = set[str](), set[str](), generation
+    found, place = {kind: set[str]() for kind in _NOTED}, generation
     for each in _read_log(connection):
         if each["from"] == place:
-            chunk_ids.update(each["chunks"])
-            entity_ids.update(each["entities"])
+            for kind, ids in found.items():
+                ids.update(each[kind])
             place = each["to"]
-    return (chunk_ids, entity_ids) if place == now else None
+    return found if place == now else None
+
+
+def _documents_of(connection: Connection, chunk_ids: Collection[str]) -> set[str]:
+    query = select(chunks.c.document_id)
+    return {row[0] for row in rows_in(connection, query, chunks.c.id, chunk_ids)}
 
 
 def _read_documents(connection: Connection, document_ids: Collection[str]) -> WalkSnapshot:
@@ -233,47 +242,25 @@ def _replaced(
     view: WalkSnapshot, fresh: WalkSnapshot, document_ids: Collection[str], display: dict[str, str]
 ) -> WalkSnapshot:
     """Return a view with the rows of some documents replaced by fresh ones."""
-    order = splice_order(view.documents, fresh.documents, document_ids)
+    splice = Splice.of(view.documents, fresh.documents, document_ids)
     given = (fresh.titles, fresh.labels, fresh.introduced, fresh.shortened)
     columns = ([(title,) for title in given[0]], *given[1:])
     table, places = widen_table(
         view.columns[0].table, chain.from_iterable(row for column in columns for row in column)
     )
     rows: list[Rows[tuple[str, ...]]] = [
-        old.renumbered(places, table).spliced(order, new)
+        old.renumbered(places, table).spliced(splice.order, new)
         for old, new in zip(view.columns, pack_rows(*columns, table=table), strict=True)
     ]
     titles, labels, introduced, shortened = rows
     base = cast("dict[str, str]", view.display)
     shown = base if isinstance(base, ChainMap) else ChainMap({}, base)
-    chosen = order.tolist()
-
-    def spliced(old: tuple[str, ...], new: tuple[str, ...]) -> tuple[str, ...]:
-        both = (*old, *new)
-        return tuple(both[row] for row in chosen)
-
     return WalkSnapshot(
-        chunk_ids=spliced(view.chunk_ids, fresh.chunk_ids),
-        documents=spliced(view.documents, fresh.documents),
+        chunk_ids=tuple(splice.joined(view.chunk_ids, fresh.chunk_ids)),
+        documents=tuple(splice.joined(view.documents, fresh.documents)),
         titles=titles.shaped(first_or_empty),
         labels=labels,
         display=ChainMap({**shown.maps[0], **fresh.display, **display}, *shown.maps[1:]),
         introduced=introduced,
         shortened=shortened,
     )
-
-
-def splice_order(
-    old: Sequence[str], new: Sequence[str], document_ids: Collection[str]
-) -> npt.NDArray[np.int64]:
-    """Return which row stands where, of old ones and, behind these, of new ones.
-
-    The rows of the documents named are new; both sides are sorted by document.
-    """
-    pieces, place = list[npt.NDArray[np.int64]](), 0
-    for one in sorted(document_ids):
-        first, last = bisect_left(old, one), bisect_right(old, one)
-        begin, end = bisect_left(new, one), bisect_right(new, one)
-        pieces += [np.arange(place, first), np.arange(begin, end) + len(old)]
-        place = last
-    return np.concatenate([*pieces, np.arange(place, len(old))])

@@ -250,7 +250,7 @@ class WalkGraph:
         fixed = _matrix([*back, *name_edges], (nodes, nodes))
         factors = _inverse(fixed.sum(axis=1) + to_homes.sum(axis=1))
         by_label = np.argsort(home.labels, kind="stable")
-        number = np.searchsorted(homed, home.labels[by_label])
+        number = _numbered(homed, len(table))[home.labels[by_label]]
         here = Edges(number, home.rows[by_label], np.ones(len(number), dtype=np.float32))
         homes_of = _matrix([here], (len(homed), nodes))
         return cls(
@@ -335,12 +335,13 @@ class _Pairs(NamedTuple):
         return _Pairs.made(every // size, every % size, len(self.counts))
 
     def within(self, others: _Pairs) -> npt.NDArray[np.bool_]:
-        """Return which of these pairs are among the others, which are sorted."""
-        known, wanted = others.keys, self.keys
-        if not len(known):
-            return np.zeros(len(wanted), dtype=bool)
-        places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-        return np.asarray(known[places] == wanted, dtype=bool)
+        """Return which of these pairs, which are sorted, are among the others."""
+        known, wanted = self.keys, others.keys
+        found = np.zeros(len(known), dtype=bool)
+        if len(known):
+            places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+            found[places[known[places] == wanted]] = True
+        return found
 
 
 def _homes(
@@ -375,7 +376,8 @@ def _mention_edges(
     told = held.where(home.counts[held.labels] > 0)
     weights = HOME_WEIGHT / np.log(np.e + told.counts)
     told = told.where(~told.within(home))
-    there = Edges(told.rows, np.searchsorted(homed, told.labels), _floats(weights[told.labels]))
+    number = _numbered(homed, len(home.counts))
+    there = Edges(told.rows, number[told.labels], _floats(weights[told.labels]))
     by_label = home.rows[np.argsort(home.labels, kind="stable")]
     ends = np.cumsum(home.counts)
     counts = home.counts[told.labels]
@@ -392,8 +394,15 @@ def _name_edges(held: _Pairs, home: _Pairs, size: int) -> tuple[npt.NDArray[np.i
     present = present.where(present.counts[present.labels] > 1)
     weights = (NAME_WEIGHT / np.sqrt(np.log(np.e + present.counts)))[present.labels]
     weights = _floats(np.where(present.within(home), OWN_NAME_FACTOR * weights, weights))
-    nodes = size + np.searchsorted(named, present.labels)
+    nodes = size + _numbered(named, len(present.counts))[present.labels]
     return named, [Edges(present.rows, nodes, weights), Edges(nodes, present.rows, weights)]
+
+
+def _numbered(chosen: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
+    """Return the place of each of `size` labels among those chosen."""
+    places = np.full(size, -1, dtype=np.int64)
+    places[chosen] = np.arange(len(chosen))
+    return places
 
 
 def _floats(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:

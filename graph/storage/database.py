@@ -239,8 +239,9 @@ def write_difference_at(
     rows: Iterable[Mapping[str, Any]],
     at: Sequence[Column[str]],
     values: Iterable[str],
+    more: Iterable[Row[Any]] = (),
 ) -> Difference:
-    """Do the same for the part of a table with these values in columns `at`.
+    """Do the same for the part of a table with these values in columns `at`, and `more` of it.
 
     All rows lie in that part.
     """
@@ -248,6 +249,7 @@ def write_difference_at(
     held = {
         tuple(row) for column in at for row in rows_in(connection, select(table), column, values)
     }
+    held.update(map(tuple, more))
     return _write(connection, table, held=held, wanted=_tuples(table, rows))
 
 

@@ -90,6 +90,20 @@ def rows_in(
         yield from connection.execute(query.where(column.in_(batch)))
 
 
+def rows_between(
+    connection: Connection,
+    query: Select[Any],
+    columns: tuple[ColumnElement[str], ColumnElement[str]],
+    values: Iterable[str],
+) -> Iterator[Row[Any]]:
+    """Run a query for the rows with two of these values in two columns, in batches."""
+    batches = list(in_batches(values))
+    one, other = columns
+    for some in batches:
+        for others in batches:
+            yield from connection.execute(query.where(one.in_(some), other.in_(others)))
+
+
 def has_rows(connection: Connection, table: Table, count: int) -> bool:
     """Check whether a table has at least so many rows; no more of them are read."""
     if count < 1:
@@ -363,8 +377,8 @@ def forget_titles(connection: Connection, keys: Iterable[str]) -> None:
     for batch in in_batches(set(keys) - {""}):
         query = select(chunks.c.title_key).where(chunks.c.title_key.in_(batch)).distinct()
         touched.update(connection.execute(query).scalars())
-        titled = select(chunks.c.id).where(chunks.c.title_key.in_(batch))
-        note_changes(connection, "chunk", connection.execute(titled).scalars().all())
+        titled = select(chunks.c.document_id).where(chunks.c.title_key.in_(batch))
+        note_changes(connection, "document", connection.execute(titled).scalars().all())
         connection.execute(update(chunks).where(chunks.c.title_key.in_(batch)).values(title_key=""))
     if touched:
         _mark_dirty(connection, touched)
@@ -470,8 +484,8 @@ def _mark_dirty(connection: Connection, keys: set[str]) -> None:
     touched: set[str] = set()
     # Before the first derivation nothing rests on anything: a new library is filled faster.
     keys = keys if derived_generation(connection) >= 0 else set()
-    note_changes(connection, "name", keys)
-    for batch in in_batches(keys):
+    fresh = note_changes(connection, "name", keys)  # what was noted before is dirty already
+    for batch in in_batches(fresh):
         query = select(names.c.entity_id).where(names.c.key.in_(batch)).distinct()
         touched.update(connection.execute(query).scalars())
         connection.execute(update(names).where(names.c.key.in_(batch)).values(dirty=True))
@@ -487,15 +501,18 @@ def _mark_dirty(connection: Connection, keys: set[str]) -> None:
     raise_generation(connection)
 
 
-def note_changes(connection: Connection, kind: str, keys: Iterable[str]) -> None:
-    """Note names or documents for the next derivation, which looks at these alone."""
+def note_changes(connection: Connection, kind: str, keys: Iterable[str]) -> set[str]:
+    """Note keys for the next derivation, which looks at these alone; return those that are new."""
     table = changes.c
+    added = set[str]()
     for batch in in_batches(keys):
         noted = select(table.key).where(table.kind == kind, table.key.in_(batch))
         fresh = {*batch} - {*connection.execute(noted).scalars()}
         if fresh:
             rows = [{"kind": kind, "key": key} for key in sorted(fresh)]
             connection.execute(insert(changes), rows)
+        added |= fresh
+    return added
 
 
 def noted_changes(connection: Connection, kind: str) -> set[str]:

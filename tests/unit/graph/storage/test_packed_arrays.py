@@ -15,7 +15,14 @@ from engine.storage.files import invalidate_snapshots, load_snapshot
 from engine.storage.graph_api import Chunk, put_chunks
 from engine.storage.library import Library
 from graph.errors import GraphInputError
-from graph.search.packed_rows import Rows, SortedMapping, StringTable, pack_rows, widen_table
+from graph.search.packed_rows import (
+    Rows,
+    SortedMapping,
+    Splice,
+    StringTable,
+    pack_rows,
+    widen_table,
+)
 from graph.search.snapshot import WalkSnapshot
 from graph.search.walk import explain_path, rank_by_walk
 from graph.storage import packed_arrays as walk_file
@@ -128,6 +135,23 @@ def test_rows_are_spliced_over_a_wider_table() -> None:
     assert held.renumbered(places, table).spliced(order, more) == [
         ("b", "d"), ("c", "e"), ("a",), ("d",),
     ]  # fmt: skip
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 3)),
+    st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 3), min_size=1),
+)
+def test_documents_are_spliced_into_their_places(
+    held: dict[str, int], replaced: dict[str, int]
+) -> None:
+    old = [f"{one}{part}" for one in sorted(held) for part in range(held[one])]
+    new = [f"{one}{part}*" for one in sorted(replaced) for part in range(replaced[one])]
+    wanted = sorted([row for row in old if row[0] not in replaced] + new)
+    splice = Splice.of([row[0] for row in old], [row[0] for row in new], replaced)
+    assert splice.joined(old, new) == wanted
+    assert [(old + new)[row] for row in splice.order] == wanted
+    for row, place in zip(old + new, splice.moved, strict=True):
+        assert (wanted[place] == row) if place >= 0 else row not in wanted
 
 
 def test_a_mapping_over_sorted_keys_finds_each_and_nothing_else() -> None:
