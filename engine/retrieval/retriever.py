@@ -321,7 +321,8 @@ class HybridRetriever:
         rescore: Rescore | None = None,
     ) -> list[Passage]:
         with self._library.read() as connection:
-            english = self._views.current(connection, within).of(self._keyword.readable)
+            shares = self._views.current(connection, within).of(self._keyword.readable)
+        english = shares[[shares.argmin(), shares.argmax()]] if shares.size else shares
         vectors = [self._embed(each.dense, english) for each in searches]
         sizes = " and ".join(str(vector.size) for vector in vectors[0].values())
         said = f"{sizes} dimensions" if sizes else "no embedding"
@@ -394,7 +395,8 @@ class HybridRetriever:
     def _embed(self, question: str, english: NDArray[np.float32]) -> QueryVectors:
         """Embed a question in every space that reads it and some of the passages.
 
-        `english` are the English shares of the passages.
+        `english` are the least and the greatest English share of the passages: weights of two
+        spaces only rise or only fall with it.
         """
         if not question or not self._spaces:
             return {}
@@ -491,7 +493,7 @@ class HybridRetriever:
             dense_weight=weights.get("dense", 0.0),
             multilingual=dense.get("multilingual"),
             multilingual_weight=weights.get("multilingual", 0.0),
-            apart=self._apart(text, shown),
+            apart=self._apart(text, shown) if "multilingual" in dense else 0.0,
             further=further,
             fusion=self._settings.fusion,
             weights=self._weights,
@@ -510,10 +512,12 @@ class HybridRetriever:
         steps.record("keyword", "BM25 of title and text", shown.leading(body), text)
         return body, title
 
-    def _row_weights(self, text: str, shown: FilteredView) -> dict[str, NDArray[np.float64]]:
+    def _row_weights(
+        self, text: str, shown: FilteredView, rows: Sequence[int] | slice = slice(None)
+    ) -> dict[str, NDArray[np.float64]]:
         """Return the weight of each row by list, for a question (an English one where empty)."""
         share = self._readable(text) if text else 1.0
-        weights = space_weights(self._spaces, share, shown.of(self._keyword.readable))
+        weights = space_weights(self._spaces, share, shown.of(self._keyword.readable)[rows])
         return dict(zip(DENSE_LISTS, weights, strict=False))
 
     def _apart(self, text: str, shown: FilteredView) -> NDArray[np.float64]:
@@ -559,7 +563,7 @@ class HybridRetriever:
 
         count = int(np.count_nonzero(ranking.scores > 0))
         return expand_to_parents(
-            ranking.order[:count].tolist(), limit=limit, chunks=chunks, text=self._library.text_at
+            ranking.order[:count], limit=limit, chunks=chunks, text=self._library.text_at
         )
 
     def _passages(
@@ -625,14 +629,14 @@ class HybridRetriever:
 
         Of several spaces the mean, each by its weight for that passage.
         """
-        weights = self._row_weights(asked.text, shown)
+        weights = self._row_weights(asked.text, shown, [each.row for each in found])
         ids = [each.chunk.id for each in found]
         sums = [(0.0, 0.0)] * len(found)
         for name, space in zip(DENSE_LISTS, self._spaces, strict=False):
             vector = asked.vectors.get(space.identity)
             cosines = space.dense.cosines(vector, ids) if vector is not None else {}
             for place, each in enumerate(found):
-                cosine, weight = cosines.get(each.chunk.id), float(weights[name][each.row])
+                cosine, weight = cosines.get(each.chunk.id), float(weights[name][place])
                 if cosine is not None:
                     like = calibrated_cosine(cosine, floor=space.floor)
                     sums[place] = (sums[place][0] + weight * like, sums[place][1] + weight)

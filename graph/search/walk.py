@@ -35,6 +35,13 @@ def walk_step(matrix: sparse.csr_array, nodes: npt.NDArray[np.integer], mass: Fl
 
 LEAST_PASSED_ON = 1e-6
 """Mass below which a node passes nothing on: in large libraries most have less after five steps."""
+FOLLOWED_WHOLE = 400_000
+"""Number of nodes up to which a node with many links passes its mass on like others."""
+LEAST_A_LINK = 1e-6
+"""Mass for each of its links below which a node of a larger graph passes nothing on.
+
+So one step follows a million links at most (the push rule of Andersen, Chung and Lang, 2006).
+"""
 
 
 def random_walk(
@@ -48,7 +55,8 @@ def random_walk(
     """Run the graph walk: `steps` times x ← damping · Pᵀx + (1 − damping) · r, from x = r.
 
     Personalised PageRank (Page et al. 1999; Haveliwala 2002) cut off after a few steps: with
-    damping 0.5 what is missing of the limit is 0.5**steps. `matrix` is P, rows summing to one
+    damping 0.5 what is missing of the limit is 0.5**steps. Of a large graph only nodes are followed
+    that have something to give to each of their neighbours. `matrix` is P, rows summing to one
     or less (mass at a dead end is lost, which leaves the order of the others as it is); `restart`
     is r, of length n. `also` is what moves by other rules than P: nodes and their x to a flow.
     Only nodes that x has reached are looked at. Returns x, float32, n. Deterministic.
@@ -66,7 +74,8 @@ def random_walk(
     nodes = np.flatnonzero(start)
     reached[nodes], mass = True, start[nodes]
     for _ in range(steps):
-        nodes, mass = nodes[mass >= LEAST_PASSED_ON], mass[mass >= LEAST_PASSED_ON]
+        gives = mass >= _least_passed_on(matrix, nodes)
+        nodes, mass = nodes[gives], mass[gives]
         targets, shares = walk_step(matrix, nodes, mass)
         np.add.at(given, targets, shares)
         reached[targets] = True
@@ -84,6 +93,16 @@ def random_walk(
     walked = np.zeros(start.size, dtype=np.float32)
     walked[nodes] = mass
     return walked
+
+
+def _least_passed_on(
+    matrix: sparse.csr_array, nodes: npt.NDArray[np.integer]
+) -> float | npt.NDArray[np.float64]:
+    """Return the mass from which each node passes something on."""
+    if matrix.shape[0] <= FOLLOWED_WHOLE:
+        return LEAST_PASSED_ON
+    links = matrix.indptr[nodes + 1] - matrix.indptr[nodes]
+    return np.maximum(LEAST_PASSED_ON, LEAST_A_LINK * links)
 
 
 REACH = 3
@@ -482,12 +501,21 @@ def _best(scores: Weights, limit: int) -> Places:
     return rows[np.lexsort((rows, -scores[rows]))][:limit]
 
 
+MOST_ORDERED = 10_000
+"""Number of rows with mass that are put in order; what comes after them stands by row."""
+
+
 def _order(mass: FloatArray, scores: Weights) -> Places:
-    """Order rows by mass, score, row; zeros are not sorted."""
+    """Order rows by mass, score, row; neither zeros nor the rear of very many are sorted."""
     alive = (mass > 0) | (scores > 0)
     rows = np.flatnonzero(alive)
-    first = rows[np.lexsort((rows, -scores[rows], -mass[rows]))]
-    return np.concatenate([first, np.flatnonzero(~alive)])
+    is_first = np.ones(rows.size, dtype=bool)
+    if rows.size > MOST_ORDERED:
+        here = mass[rows]
+        is_first = here >= np.partition(here, rows.size - MOST_ORDERED)[rows.size - MOST_ORDERED]
+    first = rows[is_first]
+    first = first[np.lexsort((first, -scores[first], -mass[first]))]
+    return np.concatenate([first, rows[~is_first], np.flatnonzero(~alive)])
 
 
 _MAX_HOPS = 4
