@@ -243,9 +243,9 @@ class DenseIndex:
             held = self._kept(read_vectors(connection, now, model=self._model))
             return self._noted(connection, held)
         content = self._library.content_stamp(connection)
-        held = kept_picture(self._folder, base, stamp=now, content=content, model=self._model)
-        if held is not None:
-            return held
+        kept = kept_picture(self._folder, base, stamp=now, content=content, model=self._model)
+        if kept is not None:
+            return kept
         held = read_vectors(connection, now, model=self._model, base=base)
         self._scrub(held)
         return self._noted(connection, held)
@@ -313,7 +313,8 @@ class DenseIndex:
         best = best[:-1]
         if admitted is not None:
             best[~admitted] = -np.inf
-        numbers = _largest(best, depth)
+        numbers = np.flatnonzero(best > -np.inf)  # cells hold a part of all
+        numbers = numbers[_largest(best[numbers], depth)]
         if numbers.size >= depth:  # codes are not exact: whatever may belong to the nearest
             floor = best[numbers].min() - held.margin
             some = np.flatnonzero(best >= floor)

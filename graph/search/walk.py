@@ -102,7 +102,7 @@ def _least_passed_on(
     if matrix.shape[0] <= FOLLOWED_WHOLE:
         return LEAST_PASSED_ON
     links = matrix.indptr[nodes + 1] - matrix.indptr[nodes]
-    return np.maximum(LEAST_PASSED_ON, LEAST_A_LINK * links)
+    return np.asarray(np.maximum(LEAST_PASSED_ON, LEAST_A_LINK * links))
 
 
 REACH = 3

@@ -72,6 +72,17 @@ def test_fused_scores_are_the_mean_of_both() -> None:
     assert score_fusion([[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]], [1.0, 1.0]).tolist() == [0.5, 0.5, 0.5]
 
 
+@given(st.lists(SCORES, min_size=1, max_size=3), st.data())
+def test_a_fused_score_is_the_weighted_mean_of_the_rescaled_lists_at_each_row(
+    lists: list[np.ndarray], data: st.DataObject
+) -> None:
+    weights = [np.abs(data.draw(SCORES)) for _ in lists]
+    total = np.sum(weights, axis=0)
+    summed = np.sum([w * rescale(s, 5) for s, w in zip(lists, weights, strict=True)], axis=0)
+    expected = np.divide(summed, total, out=np.zeros(12), where=total > 0)
+    np.testing.assert_allclose(score_fusion(lists, weights, rank=5), expected)
+
+
 def test_dense_counts_only_for_passages_that_the_encoder_reads() -> None:
     keyword = [4.0, 2.0, 0.0]
     ranking = rank_passages(keyword, dense=[0.1, 0.3, 0.9], dense_weight=np.array([1.0, 1.0, 0.0]))
