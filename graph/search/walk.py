@@ -555,28 +555,47 @@ def _likeliest_way(graph: WalkGraph, row: int, rank_of: Mapping[int, int]) -> li
 
     Backwards and breadth first; the `_FRONTIER` likeliest nodes of a step are followed.
     """
-    incoming = graph.incoming
-    odds = {row: 1.0}
-    onward = {row: row}
-    frontier = [row]
+    odds, onward, frontier = {row: 1.0}, {row: row}, [row]
     for _ in range(_MAX_HOPS):
-        reached: dict[int, float] = {}
-        for node in frontier:
-            span = slice(incoming.indptr[node], incoming.indptr[node + 1])
-            sources = incoming.indices[span].tolist()
-            for source, share in zip(sources, incoming.data[span].tolist(), strict=True):
-                here = odds[node] * share
-                if source not in odds and here > reached.get(source, 0.0):
-                    reached[source] = here
-                    onward[source] = node
-        found = [
-            (-reached[seed], place, seed) for seed, place in rank_of.items() if seed in reached
-        ]
-        if found:
-            return _way(min(found)[2], onward)
-        frontier = sorted(reached, key=lambda node: (-reached[node], node))[:_FRONTIER]
-        odds |= {node: reached[node] for node in frontier}
+        sources, shares, targets = _led_from(graph.incoming, frontier, odds)
+        found = np.isin(sources, [*rank_of])
+        reached = _likeliest(sources[found], shares[found], targets[found])
+        if reached:
+            best = min((-share, rank_of[seed], seed) for seed, (share, _) in reached.items())
+            onward[best[2]] = reached[best[2]][1]
+            return _way(best[2], onward)
+        most = _FRONTIER * len(frontier)  # a source is there once for each of the frontier
+        if shares.size > most:
+            kept = shares >= np.partition(shares, shares.size - most)[shares.size - most]
+            sources, shares, targets = sources[kept], shares[kept], targets[kept]
+        reached = _likeliest(sources, shares, targets)
+        frontier = sorted(reached, key=lambda node: (-reached[node][0], node))[:_FRONTIER]
+        odds |= {node: reached[node][0] for node in frontier}
+        onward |= {node: reached[node][1] for node in frontier}
     return []
+
+
+def _led_from(
+    incoming: sparse.csr_array, frontier: Sequence[int], odds: Mapping[int, float]
+) -> tuple[Places, Weights, Places]:
+    """Return all ways into the nodes of `frontier` from where there are no odds yet.
+
+    Sources, their odds and where each leads, in the order of the frontier.
+    """
+    rows = incoming[frontier]
+    sizes = np.diff(rows.indptr)
+    shares = rows.data * np.repeat([odds[node] for node in frontier], sizes)
+    is_new = np.isin(rows.indices, [*odds], invert=True)
+    targets = np.repeat(np.array(frontier, dtype=np.int64), sizes)
+    return rows.indices[is_new], shares[is_new], targets[is_new]
+
+
+def _likeliest(sources: Places, shares: Weights, targets: Places) -> dict[int, tuple[float, int]]:
+    """Return the greatest share of each source and the first target that it is for."""
+    ordered = np.lexsort((np.arange(sources.size), -shares, sources))
+    ordered = ordered[np.diff(sources[ordered], prepend=-1) > 0]
+    pairs = zip(shares[ordered].tolist(), targets[ordered].tolist(), strict=True)
+    return dict(zip(sources[ordered].tolist(), pairs, strict=True))
 
 
 def _way(start: int, onward: Mapping[int, int]) -> list[int]:
