@@ -37,7 +37,7 @@ Weight = float | npt.ArrayLike
 def rescale(scores: npt.ArrayLike, rank: int = 101) -> Scores:
     """Rescale scores (n) to 0–1: best is 1, the one at `rank` (or lowest) and below is 0.
 
-    Where all are equal there is nothing to tell apart: all 1 where they found something, else 0.
+    Where the best are equal up to `rank` they are not told apart: 1 where they found something.
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.size == 0:
@@ -45,7 +45,7 @@ def rescale(scores: npt.ArrayLike, rank: int = 101) -> Scores:
     top = float(values.max())
     floor = _floor(values, rank)
     if not top > floor:
-        return np.full_like(values, float(top > 0))
+        return np.where(values == top, float(top > 0), 0.0)
     scaled, rows = np.zeros_like(values), np.flatnonzero(values > floor)  # a hundred of a million
     scaled[rows] = (values[rows] - floor) / (top - floor)
     return scaled
@@ -293,7 +293,10 @@ def _lists(
         weight = np.broadcast_to(np.asarray(dense_weight, dtype=np.float64), cosine.shape)
         if cosine.size and weight.max() > 0:
             # What the encoder cannot read looks alike to it: such cosines must not set the scale.
-            lists["dense"] = np.where(weight > 0, cosine, cosine[weight > 0].min())
+            reads = weight > 0
+            lists["dense"] = cosine
+            if not reads.all():
+                lists["dense"] = np.where(reads, cosine, cosine[reads].min())
     return lists
 
 

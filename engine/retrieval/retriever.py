@@ -8,7 +8,7 @@ one, and of chunks that lie in what is read already only the first counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -483,7 +483,7 @@ class HybridRetriever:
         """
         keyword = self._by_words(text, names, shown, steps)
         dense = self._by_vectors(vectors, shown, steps)
-        weights = self._row_weights(text, shown)
+        weights = self._row_weights(text, shown, lists=[*dense])
         further = self._by_others(text, shown, steps)
         nothing = None if dense or further else np.zeros(len(shown.view.chunk_ids))
         return rank_passages(
@@ -513,11 +513,18 @@ class HybridRetriever:
         return body, title
 
     def _row_weights(
-        self, text: str, shown: FilteredView, rows: Sequence[int] | slice = slice(None)
+        self,
+        text: str,
+        shown: FilteredView,
+        *,
+        lists: Collection[str] = DENSE_LISTS,
+        rows: Sequence[int] | slice = slice(None),
     ) -> dict[str, NDArray[np.float64]]:
-        """Return the weight of each row by list, for a question (an English one where empty)."""
+        """Return the weight of rows by list, for a question (an English one where empty)."""
         share = self._readable(text) if text else 1.0
-        weights = space_weights(self._spaces, share, shown.of(self._keyword.readable)[rows])
+        asked = max((DENSE_LISTS.index(name) + 1 for name in lists), default=0)
+        shares = shown.of(self._keyword.readable)[rows]
+        weights = space_weights(self._spaces[:asked], share, shares)
         return dict(zip(DENSE_LISTS, weights, strict=False))
 
     def _apart(self, text: str, shown: FilteredView) -> NDArray[np.float64]:
@@ -629,7 +636,7 @@ class HybridRetriever:
 
         Of several spaces the mean, each by its weight for that passage.
         """
-        weights = self._row_weights(asked.text, shown, [each.row for each in found])
+        weights = self._row_weights(asked.text, shown, rows=[each.row for each in found])
         ids = [each.chunk.id for each in found]
         sums = [(0.0, 0.0)] * len(found)
         for name, space in zip(DENSE_LISTS, self._spaces, strict=False):

@@ -455,10 +455,10 @@ def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
     return "\n".join([*kept, question[place:]])
 
 
-def _mask(counted: Rows, count: int) -> NDArray[np.bool_]:
-    """Return the mask of counted rows out of `count`; all by default."""
+def _mask(counted: Rows, count: int) -> NDArray[np.bool_] | None:
+    """Return the mask of counted rows out of `count`; None for all."""
     if counted is None:
-        return np.ones(count, dtype=np.bool_)
+        return None
     mask = np.zeros(count, dtype=np.bool_)
     mask[counted[counted < count]] = True
     return mask
@@ -468,12 +468,12 @@ def _field_scores(
     field: FieldPostings,
     wanted: Sequence[str],
     forms: Sequence[list[list[str]]],
-    seen: NDArray[np.bool_],
+    seen: NDArray[np.bool_] | None,
 ) -> Scores:
     """Score query words, and entities by the tokens of all their names."""
     scores = field.scores(wanted, seen=seen)
     for some in forms:
-        scores = scores + alias_bm25_scores(some, field.occurrences, count=seen.size, seen=seen)
+        scores = scores + alias_bm25_scores(some, field.occurrences, count=field.count, seen=seen)
     return scores
 
 

@@ -42,6 +42,7 @@ def test_the_score_at_the_rank_is_nil() -> None:
         pytest.param([0.0, 0.0], [0.0, 0.0], id="nothing found"),
         pytest.param([2.0, 2.0, 2.0], [1.0, 1.0, 1.0], id="all alike"),
         pytest.param([2.0], [1.0], id="a single passage"),
+        pytest.param([2.0] * 101 + [1.0, 0.0], [1.0] * 101 + [0.0] * 2, id="as many as the rank"),
     ],
 )
 def test_equal_scores_are_all_or_nothing(scores: list[float], expected: list[float]) -> None:
