@@ -475,7 +475,7 @@ IDS, TAIL = "ids.txt", "tail"
 
 
 def _picture_name(base: VectorBlock, stamp: str, content: str, model: str) -> str:
-    made_of = hashlib.sha256(base.marks.tobytes() + f"{stamp} {content}".encode())
+    made_of = hashlib.sha256(base.marks.tobytes() + f"{stamp} {content} {TAIL}".encode())
     return f"{files.ROWS}{_kind(model)}-{made_of.hexdigest()[:16]}"
 
 
