@@ -37,8 +37,9 @@ from .config import CacheSettings, Settings
 from .errors import MissingExtra, SettingsError
 from .providers.llm_clients import Models
 from .storage.graph_api import derived_stamp, reports_stamp
-from .storage.library import Library, vector_stamp
+from .storage.library import Library
 from .storage.schema import DocumentFilter, documents
+from .storage.vector_log import vector_stamp
 from .types import Answer, TraceStep, Turn, Usage
 
 if TYPE_CHECKING:

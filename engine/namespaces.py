@@ -22,7 +22,7 @@ from .cache import AnswerCache
 from .components import Components
 from .errors import LibraryBusy
 from .query import QueryPipeline
-from .storage.library import Library, vector_stamp
+from .storage.library import Library
 from .storage.namespace_library import (
     NamespaceCopy,
     content_fingerprint,
@@ -31,6 +31,7 @@ from .storage.namespace_library import (
     open_copy,
 )
 from .storage.schema import Namespaces, document_filter
+from .storage.vector_log import vector_stamp
 
 OPEN_COPIES = 16
 """Maximum copies held open; one in use is never closed."""

@@ -37,7 +37,7 @@ Weight = float | npt.ArrayLike
 def rescale(scores: npt.ArrayLike, rank: int = 101) -> Scores:
     """Rescale scores (n) to 0–1: best is 1, the one at `rank` (or lowest) and below is 0.
 
-    Where all are equal there is nothing to tell apart: all 1 where they found something, else 0.
+    Where the best are equal up to `rank` they are not told apart: 1 where they found something.
     """
     values = np.asarray(scores, dtype=np.float64)
     if values.size == 0:
@@ -45,8 +45,10 @@ def rescale(scores: npt.ArrayLike, rank: int = 101) -> Scores:
     top = float(values.max())
     floor = _floor(values, rank)
     if not top > floor:
-        return np.full_like(values, float(top > 0))
-    return np.clip((values - floor) / (top - floor), 0.0, 1.0)
+        return np.where(values == top, float(top > 0), 0.0)
+    scaled, rows = np.zeros_like(values), np.flatnonzero(values > floor)  # a hundred of a million
+    scaled[rows] = (values[rows] - floor) / (top - floor)
+    return scaled
 
 
 def _floor(values: Scores, rank: int) -> float:
@@ -92,12 +94,14 @@ def score_fusion(
 
     Where all weights of a passage are nil its score is nil.
     """
-    total = sum(np.asarray(w, dtype=np.float64) for w in weights)
-    summed = sum(
-        np.asarray(w, dtype=np.float64) * rescale(s, rank)
-        for s, w in zip(lists, weights, strict=True)
-    )
-    return np.divide(summed, total, out=np.zeros(np.shape(summed)), where=np.asarray(total) > 0)
+    scaled = [rescale(some, rank) for some in lists]
+    fused = np.zeros(np.shape(scaled[0]))
+    rows = np.flatnonzero(np.logical_or.reduce([some > 0 for some in scaled]))
+    here = [np.broadcast_to(np.asarray(w, dtype=np.float64), fused.shape)[rows] for w in weights]
+    total = sum(here)
+    summed = sum(w * some[rows] for some, w in zip(scaled, here, strict=True))
+    fused[rows] = np.divide(summed, total, out=np.zeros(rows.size), where=np.asarray(total) > 0)
+    return fused
 
 
 def reciprocal_rank_fusion(
@@ -196,8 +200,8 @@ class Ranking:
 
     def reordered(self, order: Rows) -> Ranking:
         """Return the ranking with its rows in another order; the scores go by place."""
-        scores = self.scores.copy()
-        scores[order] = self.scores[self.order]
+        scores, moved = self.scores.copy(), np.flatnonzero(order != self.order)
+        scores[order[moved]] = self.scores[self.order[moved]]
         return replace(self, scores=scores, walk_order=order)
 
 
@@ -263,7 +267,10 @@ def _fused(
     given = {name: weights.get(name, 1.0) if "weighted" in fusion else 1.0 for name in lists}
     if fusion == "rrf":
         return rescale(reciprocal_rank_fusion(list(lists.values())))
-    scaled = [weight * row_weights.get(name, 1.0) for name, weight in given.items()]
+    scaled = [
+        row_weights.get(name, 1.0) if weight == 1.0 else weight * row_weights.get(name, 1.0)
+        for name, weight in given.items()
+    ]
     if fusion == "weighted_rrf":
         return rescale(reciprocal_rank_fusion(list(lists.values()), scaled))
     return score_fusion(list(lists.values()), scaled)
@@ -286,7 +293,10 @@ def _lists(
         weight = np.broadcast_to(np.asarray(dense_weight, dtype=np.float64), cosine.shape)
         if cosine.size and weight.max() > 0:
             # What the encoder cannot read looks alike to it: such cosines must not set the scale.
-            lists["dense"] = np.where(weight > 0, cosine, cosine[weight > 0].min())
+            reads = weight > 0
+            lists["dense"] = cosine
+            if not reads.all():
+                lists["dense"] = np.where(reads, cosine, cosine[reads].min())
     return lists
 
 

@@ -6,6 +6,9 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..storage.graph_api import Chunk
 
 
@@ -21,7 +24,7 @@ class ReadSpan:
 
 
 def expand_to_parents(
-    rows: Sequence[int],
+    rows: Sequence[int] | NDArray[np.int64],
     *,
     limit: int,
     chunks: Callable[[Sequence[int]], Mapping[int, Chunk]],
@@ -38,8 +41,9 @@ def expand_to_parents(
     found: list[ReadSpan] = []
     read: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for first in range(0, len(rows), limit):
-        held = chunks(rows[first : first + limit])
-        for row in rows[first : first + limit]:
+        some = [int(row) for row in rows[first : first + limit]]
+        held = chunks(some)
+        for row in some:
             chunk = held.get(row)
             if chunk is None or _is_inside(chunk, read[chunk.document_id]):
                 continue

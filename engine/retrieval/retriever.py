@@ -8,7 +8,7 @@ one, and of chunks that lie in what is read already only the first counts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -321,7 +321,8 @@ class HybridRetriever:
         rescore: Rescore | None = None,
     ) -> list[Passage]:
         with self._library.read() as connection:
-            english = self._views.current(connection, within).of(self._keyword.readable)
+            shares = self._views.current(connection, within).of(self._keyword.readable)
+        english = shares[[shares.argmin(), shares.argmax()]] if shares.size else shares
         vectors = [self._embed(each.dense, english) for each in searches]
         sizes = " and ".join(str(vector.size) for vector in vectors[0].values())
         said = f"{sizes} dimensions" if sizes else "no embedding"
@@ -394,7 +395,8 @@ class HybridRetriever:
     def _embed(self, question: str, english: NDArray[np.float32]) -> QueryVectors:
         """Embed a question in every space that reads it and some of the passages.
 
-        `english` are the English shares of the passages.
+        `english` are the least and the greatest English share of the passages: weights of two
+        spaces only rise or only fall with it.
         """
         if not question or not self._spaces:
             return {}
@@ -481,7 +483,7 @@ class HybridRetriever:
         """
         keyword = self._by_words(text, names, shown, steps)
         dense = self._by_vectors(vectors, shown, steps)
-        weights = self._row_weights(text, shown)
+        weights = self._row_weights(text, shown, lists=[*dense])
         further = self._by_others(text, shown, steps)
         nothing = None if dense or further else np.zeros(len(shown.view.chunk_ids))
         return rank_passages(
@@ -491,7 +493,7 @@ class HybridRetriever:
             dense_weight=weights.get("dense", 0.0),
             multilingual=dense.get("multilingual"),
             multilingual_weight=weights.get("multilingual", 0.0),
-            apart=self._apart(text, shown),
+            apart=self._apart(text, shown) if "multilingual" in dense else 0.0,
             further=further,
             fusion=self._settings.fusion,
             weights=self._weights,
@@ -510,10 +512,19 @@ class HybridRetriever:
         steps.record("keyword", "BM25 of title and text", shown.leading(body), text)
         return body, title
 
-    def _row_weights(self, text: str, shown: FilteredView) -> dict[str, NDArray[np.float64]]:
-        """Return the weight of each row by list, for a question (an English one where empty)."""
+    def _row_weights(
+        self,
+        text: str,
+        shown: FilteredView,
+        *,
+        lists: Collection[str] = DENSE_LISTS,
+        rows: Sequence[int] | slice = slice(None),
+    ) -> dict[str, NDArray[np.float64]]:
+        """Return the weight of rows by list, for a question (an English one where empty)."""
         share = self._readable(text) if text else 1.0
-        weights = space_weights(self._spaces, share, shown.of(self._keyword.readable))
+        asked = max((DENSE_LISTS.index(name) + 1 for name in lists), default=0)
+        shares = shown.of(self._keyword.readable)[rows]
+        weights = space_weights(self._spaces[:asked], share, shares)
         return dict(zip(DENSE_LISTS, weights, strict=False))
 
     def _apart(self, text: str, shown: FilteredView) -> NDArray[np.float64]:
@@ -559,7 +570,7 @@ class HybridRetriever:
 
         count = int(np.count_nonzero(ranking.scores > 0))
         return expand_to_parents(
-            ranking.order[:count].tolist(), limit=limit, chunks=chunks, text=self._library.text_at
+            ranking.order[:count], limit=limit, chunks=chunks, text=self._library.text_at
         )
 
     def _passages(
@@ -625,14 +636,14 @@ class HybridRetriever:
 
         Of several spaces the mean, each by its weight for that passage.
         """
-        weights = self._row_weights(asked.text, shown)
+        weights = self._row_weights(asked.text, shown, rows=[each.row for each in found])
         ids = [each.chunk.id for each in found]
         sums = [(0.0, 0.0)] * len(found)
         for name, space in zip(DENSE_LISTS, self._spaces, strict=False):
             vector = asked.vectors.get(space.identity)
             cosines = space.dense.cosines(vector, ids) if vector is not None else {}
             for place, each in enumerate(found):
-                cosine, weight = cosines.get(each.chunk.id), float(weights[name][each.row])
+                cosine, weight = cosines.get(each.chunk.id), float(weights[name][place])
                 if cosine is not None:
                     like = calibrated_cosine(cosine, floor=space.floor)
                     sums[place] = (sums[place][0] + weight * like, sums[place][1] + weight)

@@ -75,21 +75,26 @@ def alias_bm25_scores(
     """
     often = np.zeros(count, dtype=np.float64)
     for tokens in forms:
-        often += _occurrences(tokens, postings, count)
-    counted = often if seen is None else often[seen]
-    weight = NAME_WEIGHT * idf(int(np.count_nonzero(counted)), counted.size)
-    return np.asarray(weight * often / (1 + often), dtype=np.float32)
+        rows, some = _occurrences(tokens, postings)
+        often[rows] += some
+    rows = np.flatnonzero(often)
+    held = rows.size if seen is None else int(np.count_nonzero(seen[rows]))
+    size = count if seen is None else int(np.count_nonzero(seen))
+    scores = np.zeros(count, dtype=np.float32)
+    scores[rows] = NAME_WEIGHT * idf(held, size) * often[rows] / (1 + often[rows])
+    return scores
 
 
-def _occurrences(tokens: Sequence[str], postings: Count, count: int) -> Frequencies:
-    """Return how often each passage has all tokens, in units of k1 × its length factor."""
-    rarest: Frequencies | None = None
-    for token in dict.fromkeys(tokens):
-        rows, some = postings(token)
-        often = np.zeros(count, dtype=np.float64)
-        often[rows] = some
-        rarest = often if rarest is None else np.minimum(rarest, often)
-    return np.zeros(count, dtype=np.float64) if rarest is None else rarest
+def _occurrences(tokens: Sequence[str], postings: Count) -> tuple[NDArray[np.int64], Frequencies]:
+    """Return the passages that have all tokens, and how often, in units of k1 × length factor."""
+    found = [postings(token) for token in dict.fromkeys(tokens)]
+    if not found:
+        return np.zeros(0, dtype=np.int64), np.zeros(0)
+    rows, often = found[0]
+    for others, some in found[1:]:
+        rows, here, there = np.intersect1d(rows, others, assume_unique=True, return_indices=True)
+        often = np.minimum(often[here], some[there])
+    return rows, often
 
 
 TITLE_WEIGHT = 0.3
@@ -489,10 +494,10 @@ def _without(question: str, spans: Sequence[tuple[int, int]]) -> str:
     return "\n".join([*kept, question[place:]])
 
 
-def _mask(counted: Rows, count: int) -> NDArray[np.bool_]:
-    """Return the mask of counted rows out of `count`; all by default."""
+def _mask(counted: Rows, count: int) -> NDArray[np.bool_] | None:
+    """Return the mask of counted rows out of `count`; None for all."""
     if counted is None:
-        return np.ones(count, dtype=np.bool_)
+        return None
     mask = np.zeros(count, dtype=np.bool_)
     mask[counted[counted < count]] = True
     return mask
@@ -502,12 +507,12 @@ def _field_scores(
     field: FieldPostings,
     wanted: Sequence[str],
     forms: Sequence[list[list[str]]],
-    seen: NDArray[np.bool_],
+    seen: NDArray[np.bool_] | None,
 ) -> Scores:
     """Score query words, and entities by the tokens of all their names."""
     scores = field.scores(wanted, seen=seen)
     for some in forms:
-        scores = scores + alias_bm25_scores(some, field.occurrences, count=seen.size, seen=seen)
+        scores = scores + alias_bm25_scores(some, field.occurrences, count=field.count, seen=seen)
     return scores
 
 

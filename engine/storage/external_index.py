@@ -28,9 +28,10 @@ from sqlalchemy import Connection, func, select
 
 from ..errors import LibraryBusy, LibraryUnusable, VectorStoreUnavailable
 from .graph_api import chunk_table, in_batches
-from .library import Library, unit_length, vector_stamp
+from .library import Library, unit_length
 from .schema import documents, vectors
 from .vector_cache import count_vectors
+from .vector_log import vector_stamp
 from .vector_stores import BATCH, OpenStore, collection_name, sha256_hex, translate_error
 
 if TYPE_CHECKING:

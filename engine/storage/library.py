@@ -38,7 +38,6 @@ from .graph_api import (
     content_digest,
     delete_chunks,
     derived_stamp,
-    facts_generation,
     in_batches,
     metadata,
     read_state,
@@ -74,6 +73,7 @@ from .schema import (
     stamp_schema,
     vectors,
 )
+from .vector_log import note_vector_change, vector_stamp
 
 
 def prepare_folder(folder: Path, database_name: str, *, create: bool) -> None:
@@ -143,8 +143,6 @@ def folder_bytes(folder: Path) -> int:
 
 
 DATABASE_NAME = "library.db"
-VECTOR_CHANGES = "vectors"
-"""Key of the state table: how often vectors changed."""
 CHANGED = "changed namespaces"
 """Key of the state table: namespaces of which derived copies may hold former text."""
 
@@ -506,7 +504,7 @@ class Library:
     def put_vectors(self, values: Sequence[WindowVector], *, model: str) -> None:
         """Replace this model's vectors of these chunks; each is brought to unit length."""
         with self.write() as connection:
-            _count_vector_change(connection)
+            note_vector_change(connection, {value.chunk_id for value in values})
             for batch in in_batches(value.chunk_id for value in values):
                 own = vectors.c.chunk_id.in_(batch) & (vectors.c.model == model)
                 connection.execute(delete(vectors).where(own))
@@ -527,9 +525,10 @@ class Library:
 
     def delete_vectors(self, chunk_ids: Iterable[str]) -> None:
         """Remove the vectors of these chunks, and the chunks that no graph index has read."""
+        gone = {*chunk_ids}
         with self.write() as connection:
-            _count_vector_change(connection)
-            for batch in in_batches(chunk_ids):
+            note_vector_change(connection, gone)
+            for batch in in_batches(gone):
                 connection.execute(delete(vectors).where(vectors.c.chunk_id.in_(batch)))
                 unread = select(chunk_table.c.id).where(
                     chunk_table.c.id.in_(batch), chunk_table.c.extractor.is_(None)
@@ -545,7 +544,7 @@ class Library:
         others = vectors.c.model.not_in(sorted(models))
         inside = select(chunk_table.c.id)
         with self.write() as connection:
-            _count_vector_change(connection)
+            note_vector_change(connection, None)
             if only is None:
                 connection.execute(delete(vectors).where(others))
             for batch in in_batches(only or ()):
@@ -603,16 +602,6 @@ class Library:
     def size_bytes(self) -> int:
         """Return the size on disk, derived files included."""
         return folder_bytes(self.path)
-
-
-def vector_stamp(connection: Connection) -> str:
-    """Return a stamp that changes with vectors and their chunks."""
-    return f"{facts_generation(connection)}.{read_state(connection, VECTOR_CHANGES) or 0}"
-
-
-def _count_vector_change(connection: Connection) -> None:
-    changes = int(read_state(connection, VECTOR_CHANGES) or 0)
-    write_state(connection, VECTOR_CHANGES, str(changes + 1))
 
 
 def changed_namespaces(connection: Connection) -> frozenset[str]:

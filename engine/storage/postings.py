@@ -27,6 +27,7 @@ Occurrences = NDArray[np.float64]
 K1, B = 1.2, 0.75
 _ARRAYS = ("tokens", "starts", "rows", "counts", "lengths")
 _NO_ROWS = np.zeros(0, dtype=np.int64)
+_NO_COUNTS = np.zeros(0, dtype=np.uint32)
 
 
 def idf(held: int, count: int) -> float:
@@ -168,37 +169,52 @@ class FieldPostings:
         mean = self.lengths.mean() if self.lengths.any() else 1.0
         return np.asarray(K1 * (1 - B + B * self.lengths / mean), dtype=np.float64)
 
-    def occurrences(self, token: str) -> tuple[Rows, Occurrences]:
-        """Return the rows that hold a token, and how often in units of k1 × length factor."""
+    @cached_property
+    def _gaps(self) -> tuple[bool, ...]:
+        """Return whether rows of each block are gone."""
+        return tuple(bool((place < 0).any()) for place in self.places)
+
+    def _held(self, token: str) -> list[tuple[Rows, NDArray[np.uint32]]]:
+        """Return the rows of each block that hold a token, and how often."""
         number = token_hash(token, self.key)
-        rows, counts = [_NO_ROWS], [_NO_ROWS]
-        for block, place in zip(self.blocks, self.places, strict=True):
+        found = []
+        for block, place, has_gaps in zip(self.blocks, self.places, self._gaps, strict=True):
             inside, often = block.of(number)
             here = place[inside]
-            rows.append(here[here >= 0])
-            counts.append(often[here >= 0].astype(np.int64))
-        found = np.concatenate(rows)
-        return found, np.concatenate(counts) / self._unit[found]
+            found.append((here[here >= 0], often[here >= 0]) if has_gaps else (here, often))
+        return found
 
-    def scores(self, tokens: Iterable[str], *, seen: NDArray[np.bool_]) -> NDArray[np.float32]:
+    def occurrences(self, token: str) -> tuple[Rows, Occurrences]:
+        """Return the rows that hold a token, and how often in units of k1 × length factor."""
+        held = self._held(token)
+        rows = held[0][0] if len(held) == 1 else np.concatenate([_NO_ROWS, *(r for r, _ in held)])
+        counts = [often for _, often in held]
+        often = counts[0] if len(held) == 1 else np.concatenate([_NO_COUNTS, *counts])
+        return rows, often / self._unit[rows]
+
+    def scores(
+        self, tokens: Iterable[str], *, seen: NDArray[np.bool_] | None
+    ) -> NDArray[np.float32]:
         """Return BM25 of every row, `(count,)`; a token said twice counts twice.
 
         Args:
             tokens: the question's.
-            seen: `(count,)`, the rows over which it is counted how rare a token is.
+            seen: `(count,)`, the rows over which it is counted how rare a token is; None: all.
         """
         total = np.zeros(self.count, dtype=np.float64)
-        size = int(np.count_nonzero(seen))
+        size = self.count if seen is None else int(np.count_nonzero(seen))
         for token in tokens:
             rows, often = self.occurrences(token)
-            held = int(np.count_nonzero(seen[rows]))
+            held = rows.size if seen is None else int(np.count_nonzero(seen[rows]))
             if held:
                 total[rows] += idf(held, size) * often / (1 + often)
         return total.astype(np.float32)
 
-    def frequency(self, token: str, *, seen: NDArray[np.bool_]) -> int:
-        """Return how many of the rows hold a token."""
-        return int(np.count_nonzero(seen[self.occurrences(token)[0]]))
+    def frequency(self, token: str, *, seen: NDArray[np.bool_] | None) -> int:
+        """Return how many of the rows, None: of all, hold a token."""
+        if seen is not None:
+            return sum(int(np.count_nonzero(seen[rows])) for rows, _ in self._held(token))
+        return sum(rows.size for rows, _ in self._held(token))
 
 
 Count = Callable[[str], tuple[Rows, Occurrences]]

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -219,6 +221,63 @@ def changed_vectors(
     return _picture(stamp, before.base, tail, chunk_ids, places)
 
 
+def followed_vectors(
+    connection: Connection,
+    stamp: str,
+    *,
+    model: str,
+    before: VectorSegment,
+    chunk_ids: Collection[str],
+) -> VectorSegment:
+    """Return the present vectors, of which those of some chunks alone may have changed."""
+    owners, marks = _keys(connection, model, chunk_ids)
+    ids, moved = _renumbered(before.chunk_ids, gone={*chunk_ids} - {*owners}, come={*owners})
+    is_theirs = np.zeros(len(before.chunk_ids) + 1, dtype=np.bool_)  # the last: what is gone
+    is_theirs[_places(before.chunk_ids, chunk_ids)] = True
+    slots = np.flatnonzero(is_theirs[before.chunk_of])
+    known = np.concatenate([before.base.marks, before.tail.marks])[slots]
+    places = places_among(known, marks)
+    new = np.flatnonzero(places < 0)
+    chunk_of = np.append(np.append(moved, -1)[before.chunk_of], np.full(new.size, -1))
+    chunk_of[slots] = -1
+    places[places >= 0] = slots[places[places >= 0]]
+    places[new] = np.arange(new.size) + len(before.chunk_of)
+    chunk_of[places] = _places(ids, owners)
+    tail = before.tail
+    if new.size:
+        made = _read(connection, {owners[row] for row in new.tolist()}, model=model)
+        tail = tail.joined(made.take(places_among(made.marks, marks[new])))
+    return VectorSegment(stamp, before.base, tail, ids, chunk_of.astype(np.int32))
+
+
+def _places(sorted_ids: Sequence[str], wanted: Iterable[str]) -> Slots:
+    """Return where each of the wanted ids stands that is among these."""
+    found = ((bisect_left(sorted_ids, one), one) for one in wanted)
+    here = [at for at, one in found if at < len(sorted_ids) and sorted_ids[at] == one]
+    return np.array(here, dtype=np.int64)
+
+
+def _renumbered(
+    sorted_ids: tuple[str, ...], *, gone: Collection[str], come: Collection[str]
+) -> tuple[tuple[str, ...], Slots]:
+    """Return the ids without some and with others, sorted, and the new place of each old one."""
+    changes = Counter[int]()
+    ids, begun = list[str](), 0
+    for one in sorted({*gone, *come}):
+        at = bisect_left(sorted_ids, one)
+        was_here = at < len(sorted_ids) and sorted_ids[at] == one
+        if was_here == (one in come):
+            continue
+        ids += sorted_ids[begun:at]
+        ids += [one] * (not was_here)
+        changes[at + was_here] += 1 - 2 * was_here
+        begun = at + was_here
+    steps = np.zeros(len(sorted_ids) + 1, dtype=np.int64)
+    steps[list(changes)] = list(changes.values())
+    moved = np.arange(len(sorted_ids)) + np.cumsum(steps[:-1])
+    return (*ids, *sorted_ids[begun:]), moved
+
+
 def merge_segments(held: VectorSegment) -> VectorSegment:
     """Merge into one block in the order of marks, independent of arrival."""
     whole = held.base.joined(held.tail) if len(held.tail) else held.base
@@ -291,11 +350,17 @@ def _block(rows: Iterable[Any]) -> VectorBlock:
     )
 
 
-def _keys(connection: Connection, model: str) -> tuple[list[str], Marks]:
-    """Return chunk and mark of every vector."""
+def _keys(
+    connection: Connection, model: str, chunk_ids: Collection[str] | None = None
+) -> tuple[list[str], Marks]:
+    """Return chunk and mark of every vector, or of those of some chunks."""
     head = func.substr(vectors.c.vector, 1, HEAD_BYTES)
     query = select(vectors.c.chunk_id, vectors.c.window, head).where(vectors.c.model == model)
-    rows: list[Any] = list(connection.execute(query).all())
+    rows: list[Any] = (
+        list(connection.execute(query).all())
+        if chunk_ids is None
+        else list(rows_in(connection, query, vectors.c.chunk_id, chunk_ids))
+    )
     marks = [_hashed(chunk_id, str(window), bytes(start)) for chunk_id, window, start in rows]
     return [row[0] for row in rows], np.array(marks, dtype=np.uint64)
 
@@ -383,7 +448,8 @@ def kept_picture(
 
     def load(place: Path) -> VectorSegment:
         ids = tuple(files.read_ids(place / IDS))
-        return VectorSegment(stamp, base, _EMPTY, ids, load_array(place / "chunk_of.npy"))
+        tail = VectorBlock.load(place / TAIL)
+        return VectorSegment(stamp, base, tail, ids, load_array(place / "chunk_of.npy"))
 
     place = folder / _picture_name(base, stamp, content, model)
     try:
@@ -393,21 +459,23 @@ def kept_picture(
 
 
 def keep_picture(held: VectorSegment, *, content: str, folder: Path, model: str) -> None:
-    """Write which chunk each row of the base is about; there is no tail."""
+    """Write which chunk each row of the base is about, and the tail."""
 
     def write(place: Path) -> None:
         files.write_ids(place / IDS, held.chunk_ids)
         np.save(place / "chunk_of.npy", held.chunk_of)
+        (place / TAIL).mkdir()
+        held.tail.save(place / TAIL)
 
     name = _picture_name(held.base, held.stamp, content, model)
     files.load_artifact(folder / name, write=write, load=lambda _: True)
 
 
-IDS = "ids.txt"
+IDS, TAIL = "ids.txt", "tail"
 
 
 def _picture_name(base: VectorBlock, stamp: str, content: str, model: str) -> str:
-    made_of = hashlib.sha256(base.marks.tobytes() + f"{stamp} {content}".encode())
+    made_of = hashlib.sha256(base.marks.tobytes() + f"{stamp} {content} {TAIL}".encode())
     return f"{files.ROWS}{_kind(model)}-{made_of.hexdigest()[:16]}"
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from .library import Library, unit_length, vector_stamp
+from .library import Library, unit_length
 from .vector_cache import (
     KEPT_FROM,
     VectorSegment,
@@ -26,6 +26,7 @@ from .vector_cache import (
     compact_vectors,
     divide,
     exact_cosines,
+    followed_vectors,
     keep_block,
     keep_picture,
     kept_block,
@@ -35,6 +36,7 @@ from .vector_cache import (
     scrub_vectors,
     unwanted_rows,
 )
+from .vector_log import vector_stamp, vectors_changed_since
 
 _STOPPING = threading.Event()
 _running: set[threading.Thread] = set()
@@ -145,7 +147,6 @@ class DenseIndex:
         self._folder = library.path / "derived"
         self._lock = threading.Lock()
         self._held: VectorSegment | None = None
-        self._noted: VectorSegment | None = None
         self._cells = BackgroundDivision(self._folder, model=model, swap=self._swap)
         self._rows: list[tuple[tuple[str, ...], tuple[str, ...], Numbers]] = []
 
@@ -226,13 +227,11 @@ class DenseIndex:
             if self._held is None:
                 self._held = self._opened(connection, now)
             elif self._held.stamp != now:
-                before, model = self._held, self._model
-                self._held = changed_vectors(connection, now, model=model, before=before)
+                self._held = self._followed(connection, now, self._held)
                 self._scrub(self._held)
             held = self._held
             if held.needs_compaction and held.held <= EXACT_LIMIT:
-                held = self._held = self._kept(merge_segments(held))
-            self._note(connection, held)
+                held = self._held = self._noted(connection, self._kept(merge_segments(held)))
         if held.held > EXACT_LIMIT:
             self._cells.tend(held)
         return held
@@ -241,22 +240,31 @@ class DenseIndex:
         """Return the picture kept of this state; else read the vectors that no kept block has."""
         base = kept_block(self._folder, model=self._model)
         if base is None:
-            return self._kept(read_vectors(connection, now, model=self._model))
+            held = self._kept(read_vectors(connection, now, model=self._model))
+            return self._noted(connection, held)
         content = self._library.content_stamp(connection)
-        held = kept_picture(self._folder, base, stamp=now, content=content, model=self._model)
-        if held is not None:
-            self._noted = held
-            return held
+        kept = kept_picture(self._folder, base, stamp=now, content=content, model=self._model)
+        if kept is not None:
+            return kept
         held = read_vectors(connection, now, model=self._model, base=base)
         self._scrub(held)
-        return held
+        return self._noted(connection, held)
 
-    def _note(self, connection: Connection, held: VectorSegment) -> None:
-        """Keep which chunk each row is about for the next process, where nothing came or went."""
-        if held is not self._noted and held.held == len(held.chunk_of) >= KEPT_FROM:
+    def _followed(self, connection: Connection, now: str, before: VectorSegment) -> VectorSegment:
+        """Return the present picture, reading the chunks that changed where these are known."""
+        chunk_ids = vectors_changed_since(connection, before.stamp)
+        if chunk_ids is None or not len(before.base):
+            return changed_vectors(connection, now, model=self._model, before=before)
+        return followed_vectors(
+            connection, now, model=self._model, before=before, chunk_ids=chunk_ids
+        )
+
+    def _noted(self, connection: Connection, held: VectorSegment) -> VectorSegment:
+        """Keep for the next process which chunk each row is about, and return it."""
+        if held.held >= KEPT_FROM:
             content = self._library.content_stamp(connection)
             keep_picture(held, content=content, folder=self._folder, model=self._model)
-        self._noted = held
+        return held
 
     def _kept(self, held: VectorSegment) -> VectorSegment:
         """Return the same picture over a block in a file, where it has that many vectors."""
@@ -305,7 +313,8 @@ class DenseIndex:
         best = best[:-1]
         if admitted is not None:
             best[~admitted] = -np.inf
-        numbers = _largest(best, depth)
+        numbers = np.flatnonzero(best > -np.inf)  # cells hold a part of all
+        numbers = numbers[_largest(best[numbers], depth)]
         if numbers.size >= depth:  # codes are not exact: whatever may belong to the nearest
             floor = best[numbers].min() - held.margin
             some = np.flatnonzero(best >= floor)

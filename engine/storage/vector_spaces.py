@@ -70,10 +70,11 @@ def space_weights(
         question_share: English share of the question, 0–1.
         passage_shares: English share of each passage, 0–1, `(n,)`.
     """
-    left = np.ones(len(passage_shares))
-    found = []
+    found, reads = list[NDArray[np.float64]](), list[NDArray[np.float64]]()
     for space in spaces:
         both = np.asarray(space.weight(question_share) * space.weight(passage_shares))
-        found.append(left * both)
-        left = left * (1.0 - both)
+        reads.append(both)
+        for before in reads[:-1]:
+            both = both * (1.0 - before)
+        found.append(both)
     return found

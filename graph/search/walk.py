@@ -35,6 +35,13 @@ def walk_step(matrix: sparse.csr_array, nodes: npt.NDArray[np.integer], mass: Fl
 
 LEAST_PASSED_ON = 1e-6
 """Mass below which a node passes nothing on: in large libraries most have less after five steps."""
+FOLLOWED_WHOLE = 400_000
+"""Number of nodes up to which a node with many links passes its mass on like others."""
+LEAST_A_LINK = 1e-6
+"""Mass for each of its links below which a node of a larger graph passes nothing on.
+
+So one step follows a million links at most (the push rule of Andersen, Chung and Lang, 2006).
+"""
 
 
 def random_walk(
@@ -48,7 +55,8 @@ def random_walk(
     """Run the graph walk: `steps` times x ← damping · Pᵀx + (1 − damping) · r, from x = r.
 
     Personalised PageRank (Page et al. 1999; Haveliwala 2002) cut off after a few steps: with
-    damping 0.5 what is missing of the limit is 0.5**steps. `matrix` is P, rows summing to one
+    damping 0.5 what is missing of the limit is 0.5**steps. Of a large graph only nodes are followed
+    that have something to give to each of their neighbours. `matrix` is P, rows summing to one
     or less (mass at a dead end is lost, which leaves the order of the others as it is); `restart`
     is r, of length n. `also` is what moves by other rules than P: nodes and their x to a flow.
     Only nodes that x has reached are looked at. Returns x, float32, n. Deterministic.
@@ -66,7 +74,8 @@ def random_walk(
     nodes = np.flatnonzero(start)
     reached[nodes], mass = True, start[nodes]
     for _ in range(steps):
-        nodes, mass = nodes[mass >= LEAST_PASSED_ON], mass[mass >= LEAST_PASSED_ON]
+        gives = mass >= _least_passed_on(matrix, nodes)
+        nodes, mass = nodes[gives], mass[gives]
         targets, shares = walk_step(matrix, nodes, mass)
         np.add.at(given, targets, shares)
         reached[targets] = True
@@ -84,6 +93,16 @@ def random_walk(
     walked = np.zeros(start.size, dtype=np.float32)
     walked[nodes] = mass
     return walked
+
+
+def _least_passed_on(
+    matrix: sparse.csr_array, nodes: npt.NDArray[np.integer]
+) -> float | npt.NDArray[np.float64]:
+    """Return the mass from which each node passes something on."""
+    if matrix.shape[0] <= FOLLOWED_WHOLE:
+        return LEAST_PASSED_ON
+    links = matrix.indptr[nodes + 1] - matrix.indptr[nodes]
+    return np.asarray(np.maximum(LEAST_PASSED_ON, LEAST_A_LINK * links))
 
 
 REACH = 3
@@ -491,12 +510,21 @@ def _best(scores: Weights, limit: int) -> Places:
     return rows[np.lexsort((rows, -scores[rows]))][:limit]
 
 
+MOST_ORDERED = 10_000
+"""Number of rows with mass that are put in order; what comes after them stands by row."""
+
+
 def _order(mass: FloatArray, scores: Weights) -> Places:
-    """Order rows by mass, score, row; zeros are not sorted."""
+    """Order rows by mass, score, row; neither zeros nor the rear of very many are sorted."""
     alive = (mass > 0) | (scores > 0)
     rows = np.flatnonzero(alive)
-    first = rows[np.lexsort((rows, -scores[rows], -mass[rows]))]
-    return np.concatenate([first, np.flatnonzero(~alive)])
+    is_first = np.ones(rows.size, dtype=bool)
+    if rows.size > MOST_ORDERED:
+        here = mass[rows]
+        is_first = here >= np.partition(here, rows.size - MOST_ORDERED)[rows.size - MOST_ORDERED]
+    first = rows[is_first]
+    first = first[np.lexsort((first, -scores[first], -mass[first]))]
+    return np.concatenate([first, rows[~is_first], np.flatnonzero(~alive)])
 
 
 _MAX_HOPS = 4
@@ -536,28 +564,47 @@ def _likeliest_way(graph: WalkGraph, row: int, rank_of: Mapping[int, int]) -> li
 
     Backwards and breadth first; the `_FRONTIER` likeliest nodes of a step are followed.
     """
-    incoming = graph.incoming
-    odds = {row: 1.0}
-    onward = {row: row}
-    frontier = [row]
+    odds, onward, frontier = {row: 1.0}, {row: row}, [row]
     for _ in range(_MAX_HOPS):
-        reached: dict[int, float] = {}
-        for node in frontier:
-            span = slice(incoming.indptr[node], incoming.indptr[node + 1])
-            sources = incoming.indices[span].tolist()
-            for source, share in zip(sources, incoming.data[span].tolist(), strict=True):
-                here = odds[node] * share
-                if source not in odds and here > reached.get(source, 0.0):
-                    reached[source] = here
-                    onward[source] = node
-        found = [
-            (-reached[seed], place, seed) for seed, place in rank_of.items() if seed in reached
-        ]
-        if found:
-            return _way(min(found)[2], onward)
-        frontier = sorted(reached, key=lambda node: (-reached[node], node))[:_FRONTIER]
-        odds |= {node: reached[node] for node in frontier}
+        sources, shares, targets = _led_from(graph.incoming, frontier, odds)
+        found = np.isin(sources, [*rank_of])
+        reached = _likeliest(sources[found], shares[found], targets[found])
+        if reached:
+            best = min((-share, rank_of[seed], seed) for seed, (share, _) in reached.items())
+            onward[best[2]] = reached[best[2]][1]
+            return _way(best[2], onward)
+        most = _FRONTIER * len(frontier)  # a source is there once for each of the frontier
+        if shares.size > most:
+            kept = shares >= np.partition(shares, shares.size - most)[shares.size - most]
+            sources, shares, targets = sources[kept], shares[kept], targets[kept]
+        reached = _likeliest(sources, shares, targets)
+        frontier = sorted(reached, key=lambda node: (-reached[node][0], node))[:_FRONTIER]
+        odds |= {node: reached[node][0] for node in frontier}
+        onward |= {node: reached[node][1] for node in frontier}
     return []
+
+
+def _led_from(
+    incoming: sparse.csr_array, frontier: Sequence[int], odds: Mapping[int, float]
+) -> tuple[Places, Weights, Places]:
+    """Return all ways into the nodes of `frontier` from where there are no odds yet.
+
+    Sources, their odds and where each leads, in the order of the frontier.
+    """
+    rows = incoming[frontier]
+    sizes = np.diff(rows.indptr)
+    shares = rows.data * np.repeat([odds[node] for node in frontier], sizes)
+    is_new = np.isin(rows.indices, [*odds], invert=True)
+    targets = np.repeat(np.array(frontier, dtype=np.int64), sizes)
+    return rows.indices[is_new], shares[is_new], targets[is_new]
+
+
+def _likeliest(sources: Places, shares: Weights, targets: Places) -> dict[int, tuple[float, int]]:
+    """Return the greatest share of each source and the first target that it is for."""
+    ordered = np.lexsort((np.arange(sources.size), -shares, sources))
+    ordered = ordered[np.diff(sources[ordered], prepend=-1) > 0]
+    pairs = zip(shares[ordered].tolist(), targets[ordered].tolist(), strict=True)
+    return dict(zip(sources[ordered].tolist(), pairs, strict=True))
 
 
 def _way(start: int, onward: Mapping[int, int]) -> list[int]:

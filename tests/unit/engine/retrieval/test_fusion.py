@@ -42,6 +42,7 @@ def test_the_score_at_the_rank_is_nil() -> None:
         pytest.param([0.0, 0.0], [0.0, 0.0], id="nothing found"),
         pytest.param([2.0, 2.0, 2.0], [1.0, 1.0, 1.0], id="all alike"),
         pytest.param([2.0], [1.0], id="a single passage"),
+        pytest.param([2.0] * 101 + [1.0, 0.0], [1.0] * 101 + [0.0] * 2, id="as many as the rank"),
     ],
 )
 def test_equal_scores_are_all_or_nothing(scores: list[float], expected: list[float]) -> None:
@@ -70,6 +71,17 @@ def test_a_list_without_weight_changes_nothing() -> None:
 
 def test_fused_scores_are_the_mean_of_both() -> None:
     assert score_fusion([[2.0, 1.0, 0.0], [0.0, 1.0, 2.0]], [1.0, 1.0]).tolist() == [0.5, 0.5, 0.5]
+
+
+@given(st.lists(SCORES, min_size=1, max_size=3), st.data())
+def test_a_fused_score_is_the_weighted_mean_of_the_rescaled_lists_at_each_row(
+    lists: list[np.ndarray], data: st.DataObject
+) -> None:
+    weights = [np.abs(data.draw(SCORES)) for _ in lists]
+    total = np.sum(weights, axis=0)
+    summed = np.sum([w * rescale(s, 5) for s, w in zip(lists, weights, strict=True)], axis=0)
+    expected = np.divide(summed, total, out=np.zeros(12), where=total > 0)
+    np.testing.assert_allclose(score_fusion(lists, weights, rank=5), expected)
 
 
 def test_dense_counts_only_for_passages_that_the_encoder_reads() -> None:

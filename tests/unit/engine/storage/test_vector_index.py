@@ -8,19 +8,30 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engine.storage import files as derived
 from engine.storage import vector_cache as held_vectors
 from engine.storage import vector_index as dense
-from engine.storage.graph_api import Chunk, put_chunks
+from engine.storage import vector_log
+from engine.storage.graph_api import Chunk, facts_generation, put_chunks, write_state
 from engine.storage.library import Library, WindowVector, unit_length
 from engine.storage.schema import vectors
-from engine.storage.vector_cache import VectorBlock, divide
+from engine.storage.vector_cache import (
+    VectorBlock,
+    VectorSegment,
+    divide,
+    followed_vectors,
+    read_vectors,
+)
 from engine.storage.vector_index import DenseIndex
+from engine.storage.vector_log import vector_stamp, vectors_changed_since
 
 DIMENSION = 32
 MODEL = "m"
@@ -321,6 +332,82 @@ def test_a_state_that_was_kept_is_opened_without_reading_the_vectors(
     monkeypatch.setattr(dense, "EXACT_LIMIT", 300)
     _put(library, {"00003": _matrix(1, seed=77)})  # the same chunks, another vector
     assert DenseIndex(library, model=MODEL).search(_matrix(1, seed=77)[0], top_k=1)[0][0] == "00003"
+
+
+CHANGE = st.tuples(st.integers(0, 11), st.integers(0, 2), st.integers(0, 3))
+"""A chunk, the number of its windows from now on, and what they hold."""
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.lists(st.lists(CHANGE, max_size=4), max_size=5))
+def test_a_picture_that_follows_noted_changes_is_that_of_reading_everything(
+    changes: list[list[tuple[int, int, int]]],
+) -> None:
+    with TemporaryDirectory() as folder:
+        library = Library(Path(folder) / "library")
+        _put(library, _chunks(_matrix(10), windows=2))
+        with library.write() as connection:
+            write_state(connection, "derived", str(facts_generation(connection)))
+            picture = read_vectors(connection, vector_stamp(connection), model=MODEL)
+        for some in changes:
+            for chunk, windows, seed in some:
+                if windows:
+                    _put(library, {f"{chunk:05d}": _matrix(windows, seed=seed)})
+                else:
+                    library.delete_vectors([f"{chunk:05d}"])
+            with library.write() as connection:
+                now = vector_stamp(connection)
+                changed = {f"{chunk:05d}" for chunk, _, _ in some}
+                given = {"model": MODEL, "before": picture}
+                picture = followed_vectors(connection, now, chunk_ids=changed, **given)
+                expected = read_vectors(connection, now, model=MODEL)
+            assert _held_by(picture) == _held_by(expected)
+            assert picture.chunk_ids == expected.chunk_ids
+        library.close()
+
+
+def _held_by(picture: VectorSegment) -> list[tuple[int, str]]:
+    """The mark and chunk of every vector, sorted."""
+    marks = np.concatenate([picture.base.marks, picture.tail.marks])
+    held = np.flatnonzero(picture.chunk_of >= 0)
+    return sorted((int(marks[slot]), picture.chunk_ids[picture.chunk_of[slot]]) for slot in held)
+
+
+def test_changes_of_vectors_are_noted_up_to_a_number(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_log, "MOST_NOTED", 8)
+    _put(library, _chunks(_matrix(5)))
+    with library.write() as connection:
+        write_state(connection, "derived", str(facts_generation(connection)))
+        before = vector_stamp(connection)
+        assert vectors_changed_since(connection, before) == set()
+    for chunk_id in ("00002", "00004"):
+        vector = _matrix(1, seed=5)[0]
+        values = [WindowVector(chunk_id=chunk_id, window=0, input_sha="x", vector=vector)]
+        library.put_vectors(values, model=MODEL)
+    with library.read() as connection:
+        assert vectors_changed_since(connection, before) == {"00002", "00004"}
+        between = vector_stamp(connection)
+    for _ in range(3):
+        library.put_vectors(values, model=MODEL)
+    with library.read() as connection:
+        assert vectors_changed_since(connection, before) is None
+        assert vectors_changed_since(connection, between) == {"00004"}
+    library.drop_other_vectors(["another"])
+    with library.read() as connection:
+        assert vectors_changed_since(connection, between) is None
+
+
+def test_vectors_that_came_since_the_block_was_kept_are_found_by_the_next_process(
+    library: Library, many: dict[str, Matrix]
+) -> None:
+    index = _settled(DenseIndex(library, model=MODEL))
+    new = _chunks(_matrix(3, seed=7), first=5_000)
+    _put(library, new)
+    for opened in (index, DenseIndex(library, model=MODEL), DenseIndex(library, model=MODEL)):
+        for chunk_id, vector in new.items():
+            assert opened.search(vector[0], top_k=1)[0][0] == chunk_id
 
 
 def test_the_code_of_a_removed_vector_is_overwritten_in_the_file(

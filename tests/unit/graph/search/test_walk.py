@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from graph.errors import GraphInputError
+from graph.search import walk
 from graph.search.walk import COMMON_LEAST, WalkGraph, explain_path, rank_by_walk
 
 TITLES = ["teutberga", "lothair ii", "ermengarde", "paris", ""]
@@ -186,6 +187,22 @@ def test_what_leaves_a_passage_or_a_name_is_one_or_nothing(
     built = WalkGraph.build([t for t, _ in passages], [labels for _, labels in passages])
     sums = np.asarray(built.transitions.sum(axis=1)).ravel()
     assert ((np.abs(sums - 1) < 1e-5) | (sums == 0)).all()
+
+
+def test_of_very_many_rows_the_first_are_in_order_and_the_others_behind_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    titles, links = [*"abcdefgh", "", ""], [["b", "c"], ["d"], ["e", "f"], ["g"], ["h"], *[[]] * 5]
+    built = WalkGraph.build(titles, links)
+    scores = np.array([1.0, 0.4, *[0.0] * 8])
+    whole = rank_by_walk(built, scores)
+    monkeypatch.setattr(walk, "MOST_ORDERED", 3)
+    some = rank_by_walk(built, scores)
+    alive = np.count_nonzero(whole.mass)
+    assert 3 < alive < len(titles)
+    assert some.order[:3].tolist() == whole.order[:3].tolist()
+    assert {*some.order[:alive].tolist()} == {*whole.order[:alive].tolist()}
+    assert sorted(some.order.tolist()) == [*range(len(titles))]
 
 
 @given(PASSAGES, st.integers(0, 7))

@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from graph.errors import GraphInputError
+from graph.search import walk
 from graph.search.walk import random_walk, walk_step, with_neighbours
 
 
@@ -67,6 +68,26 @@ def test_following_only_what_has_mass_gives_the_same_bits() -> None:
     given = np.zeros(200, dtype=np.float32)
     np.add.at(given, *walk_step(matrix, nodes, mass[nodes]))
     assert given.tobytes() == np.asarray(matrix.T @ mass).tobytes()
+
+
+def test_in_a_large_graph_a_node_with_too_little_for_each_link_gives_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(walk, "LEAST_A_LINK", 0.002)
+    hub = sparse.coo_array(
+        (
+            np.array([0.5, 0.5, *[1 / 200] * 200], dtype=np.float32),
+            ([0, 0, *[1] * 200], [1, 2, *range(3, 203)]),
+        ),
+        shape=(203, 203),
+    ).tocsr()
+    restart = np.zeros(203, dtype=np.float32)
+    restart[0] = 1
+    assert (random_walk(hub, restart) > 0).all()
+    monkeypatch.setattr(walk, "FOLLOWED_WHOLE", 202)
+    assert np.flatnonzero(random_walk(hub, restart)).tolist() == [0, 1, 2]
+    monkeypatch.setattr(walk, "LEAST_A_LINK", 0.0005)
+    assert (random_walk(hub, restart) > 0).all()
 
 
 def test_a_passage_between_two_good_ones_gains_where_neighbours_agree() -> None:
