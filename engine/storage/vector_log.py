@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection
 
-from .graph_api import chunks_changed_since, facts_generation, read_state, write_state
+from .graph_api import chunks_gone_since, facts_generation, read_state, write_state
 
 COUNT = "vectors"
 """Key of the state table: how often vectors changed."""
@@ -41,12 +41,12 @@ def _vector_log(connection: Connection) -> list[tuple[int, list[str]]]:
 
 
 def vectors_changed_since(connection: Connection, stamp: str) -> set[str] | None:
-    """Return the chunks whose vectors changed since a `vector_stamp`, and some others.
+    """Return the chunks whose vectors changed or went since a `vector_stamp`.
 
     None where not all of them are noted.
     """
     generation, seen = map(int, stamp.split("."))
-    chunk_ids = chunks_changed_since(connection, generation)
+    gone = chunks_gone_since(connection, generation)
     since = [some for number, some in _vector_log(connection) if number > seen]
     now = int(read_state(connection, COUNT) or 0)
-    return chunk_ids.union(*since) if chunk_ids is not None and len(since) == now - seen else None
+    return gone.union(*since) if gone is not None and len(since) == now - seen else None
