@@ -36,6 +36,7 @@ from .extent import (
     Excerpt,
     extended,
     in_section,
+    is_said,
     is_title,
     leans,
     listed_sections,
@@ -94,6 +95,8 @@ LEADING = 5
 """Blocks, best read first, whose sentences are read."""
 LEADS, ALONE = 2.5, 2.0
 """Logit from which a sentence answers by itself, and how far it may lie below its block's."""
+OPENS = {"definition": 1.0, "explanation": 1.0}
+"""Logits of English for the first block of a section, which introduces what it is about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,6 +338,9 @@ def _best(
             logits, leads = _with_leads(question, candidates, passages, logits, wanted, read)
         rank = np.log1p([one.block.passage for one in candidates])
         scores = logits + WORDS[language] * scores - RANK * rank + SHOWN[language] * shown
+        if language == "en":
+            opens = [_introduces(one.block, passages) for one in candidates]
+            scores = scores + OPENS.get(intent, 0.0) * np.array(opens)
     else:
         scores = scores + SIGNED * shown
     order = [int(row) for row in np.argsort(-scores, kind="stable")]
@@ -451,6 +457,12 @@ def _with_adjoining(
             place = min(block.place, other.place)
             block = replace(block, start=start, end=end, place=place, text=text[start:end])
     return block
+
+
+def _introduces(block: ExcerptBlock, passages: Sequence[Passage]) -> bool:
+    """Check for the first words of a section, no rest of it in a later passage."""
+    is_seen = block.section_start < block.start or passages[block.passage].start == 0
+    return block.place == 0 and is_seen and is_said(block)
 
 
 def _read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
