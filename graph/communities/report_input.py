@@ -1,4 +1,4 @@
-"""What reports rest on, read from the database.
+"""Input of community reports, read from the database.
 
 Of members that stand in very many places only what stands beside the others is read, so a report
 costs what is said of the community and not of the library.
