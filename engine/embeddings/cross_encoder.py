@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 _LOGGER = logging.getLogger("loregraph.models")
 
-WINDOW_TOKENS = 128
-"""Tokens read of a question and a text, the longer cut first; a pair takes time by its tokens."""
+WINDOW_TOKENS = 200
+"""Tokens read of a question and a text, the longer cut first; a pair takes time by its tokens.
+
+A block with its heading has 159 in the median and 233 at most in nine of ten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ from .sentence_scoring import ScoredSentence
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
 """A question and texts to a logit for each, higher for one that answers."""
 
-READ_BLOCKS, MORE_BLOCKS = 10, 18
+READ_BLOCKS, MORE_BLOCKS = 10, 12
 """Blocks that reach the reader, and those that do where none of these answers plainly."""
 READ_AT_ONCE, FOUND = 4, {"en": 9.0, "zh": np.inf}
 """Blocks that are read together; no further ones are where one has such a logit,
@@ -80,7 +80,7 @@ RANK = 1.0
 """Logits that a block of a later passage loses, times the logarithm of its passage's rank."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
-PLAIN, PLAINLY = 4.0, 1.0
+PLAIN, PLAINLY = 1.0, 1.0
 """Logit of a block that tells a fact, and how far it lies above that of loose sentences."""
 SETTLED = 5.5
 """Logit of sentences beside which no block is read."""
@@ -91,7 +91,7 @@ CLOSE, CLOSE_TO_PLAIN = 1.5, 0.6
 one that answers plainly."""
 IN_A_SENTENCE = frozenset(("command", "definition", "explanation"))
 """Intents that one sentence of a block may answer."""
-LEADING = 5
+LEADING = 3
 """Blocks, best read first, whose sentences are read."""
 LEADS, ALONE = 2.5, 2.0
 """Logit from which a sentence answers by itself, and how far it may lie below its block's."""

@@ -346,7 +346,8 @@ def test_two_sections_are_shown_only_where_the_reader_is_not_sure(logit: float, 
 
 
 @pytest.mark.parametrize(
-    ("block", "sentences", "is_block"), [(6.0, 1.0, True), (6.0, 5.5, False), (3.0, 1.0, False)]
+    ("block", "sentences", "is_block"),
+    [(6.0, 1.0, True), (6.0, 5.5, False), (1.5, 1.0, False), (0.5, -1.0, False)],
 )
 def test_a_fact_is_told_by_the_block_that_is_plainly_better_than_its_sentences(
     block: float, sentences: float, *, is_block: bool
