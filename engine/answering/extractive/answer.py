@@ -42,7 +42,7 @@ from .presentation import tell_excerpts, tell_sentences
 from .question_type import answer_types, classify_question, strip_question_words
 from .read_spans import SpanReader
 from .sentence_scoring import (
-    counted_things,
+    amount_bonus,
     numbered_things,
     score_sentences,
 )
@@ -185,7 +185,7 @@ def _analysed(
         weight=weight,
         language=asked.language,
         numbered=numbered_things(question),
-        counted=counted_things(question),
+        amount=amount_bonus(question),
     )
     texts = [each.sentence.text for each in weighed]
     fact = fact_question(question) if asked.language == "zh" else None

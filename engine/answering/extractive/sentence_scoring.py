@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...prompts import Language
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
-from ...storage.tokenization import TokenWeight
+from ...storage.tokenization import TokenWeight, tokens
 from ...types import Passage
 from .question_type import has_answer_type, is_dateline
 
@@ -44,8 +44,9 @@ Not fitted: hardly any data set has one.
 """
 _NUMBERED = re.compile(r"([^\W\d_]{2,})\s+(\d{1,3})\b")
 
-COUNTED = 3.0
-"""Bonus for a number of the things that *how many* asks for (*six instrument nodes*).
+COUNTED, MEASURED = 3.0, 6.0
+"""Bonus for a number of the things that *how many* asks for (*six instrument nodes*), and for a
+measure of the thing that *how long* asks for: words that all stand around another's are many.
 
 Not fitted: data sets of several hops have few.
 """
@@ -58,6 +59,20 @@ _NUMBER = (
     r"(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[a-z]+teen"
     r"|(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:-[a-z]+)?|hundreds?|thousands?|dozens?)"
 )
+
+_HOW_LONG = re.compile(
+    r"\bhow\s+(?:long|deep|tall|high|wide|thick|heavy|fast|far|large|big|old)\s+"
+    r"(?:is|are|was|were)\s+((?:the|an?|its|their)\s+)?([^?,;:]+)",
+    re.I,
+)
+_MEASURE = re.compile(
+    r"\b\d[\d,.]*[ -]?(?:[kcm]?m²?|km/h|[kcm]?g|met(?:re|er)s?|(?:kilo|centi|milli)\w+|miles?"
+    r"|feet|foot|ft|inch(?:es)?|yards?|tons?|tonnes?|pounds?|knots?|mph|hectares?|acres?|years?|months?|weeks?"
+    r"|days?|hours?|minutes?|seconds?)\b",
+    re.I,
+)
+ADJACENT = 3
+"""Words between a measure and the thing behind it, at most (*the 142 km LANTERN cable*)."""
 
 DATELINE = 2.0
 """Penalty of a dateline: its year is not an answer.
@@ -122,19 +137,19 @@ def score_sentences(
     weight: TokenWeight,
     language: Language,
     numbered: frozenset[str] = frozenset(),
-    counted: re.Pattern[str] | None = None,
+    amount: Callable[[Sentence], float] | None = None,
 ) -> list[ScoredSentence]:
     """Score all sentences, in order.
 
-    `numbered` as of `numbered_things`, `counted` as of `counted_things`.
+    `numbered` as of `numbered_things`, `amount` as of `amount_bonus`.
     """
     matrix, hops = sentence_features(sentences, passages, wanted=wanted, kinds=kinds, weight=weight)
     scores = matrix @ np.array(COEFFICIENTS[language])
     if numbered:
         holds = [not numbered.isdisjoint(numbered_things(s.text)) for s in sentences]
         scores += NUMBERED * np.array(holds)
-    if counted is not None:
-        scores += COUNTED * np.array([counted.search(s.text) is not None for s in sentences])
+    if amount is not None:
+        scores += np.array([amount(sentence) for sentence in sentences])
     scores -= DATELINE * np.array([is_dateline(sentence.text) for sentence in sentences])
     place = {name: column for column, name in enumerate(FEATURES)}
     covered = matrix[:, place["own words"]] + matrix[:, place["title and headings"]]
@@ -158,6 +173,32 @@ def counted_things(question: str) -> re.Pattern[str] | None:
         return None
     stems = "|".join(re.escape(word[: max(4, len(word) - 2)]) for word in words)
     return re.compile(rf"\b{_NUMBER}\s+(?:[\w-]+\s+){{0,2}}(?:{stems})", re.I)
+
+
+def amount_bonus(question: str) -> Callable[[Sentence], float] | None:
+    """Return the bonus of a sentence for the number or measure that is asked for.
+
+    A number of the things counted, or a measure of the thing measured, which stands before it or
+    close behind it or is the title. None where neither is asked for.
+    """
+    counted = counted_things(question)
+    if counted is not None:
+        return lambda sentence: COUNTED * (counted.search(sentence.text) is not None)
+    found = _HOW_LONG.search(question)
+    thing = tokens(found.group(2)) if found else []
+    if not thing:
+        return None
+    return lambda sentence: MEASURED * _measures(sentence, thing)
+
+
+def _measures(sentence: Sentence, thing: Sequence[str]) -> bool:
+    text = sentence.text
+    for found in _MEASURE.finditer(text):
+        behind = " ".join(text[found.end() :].split()[: ADJACENT + len(thing)])
+        known = set(tokens(text[: found.start()])) | set(tokens(behind)) | sentence.title
+        if all(not known.isdisjoint(lexical_variants(word)) for word in thing):
+            return True
+    return False
 
 
 def numbered_things(text: str) -> frozenset[str]:

@@ -18,7 +18,7 @@ from engine.answering.extractive.question_type import (
     has_answer_type,
     strip_question_words,
 )
-from engine.answering.extractive.sentence_scoring import counted_things
+from engine.answering.extractive.sentence_scoring import amount_bonus, counted_things
 from engine.answering.packing import Draft
 from engine.plain_text import strip_markdown
 from engine.prompts import ABSTENTION
@@ -208,6 +208,22 @@ def test_a_number_of_the_things_asked_for_counts(
 ) -> None:
     counted = counted_things(question)
     assert (counted and bool(counted.search(text))) == is_counted
+
+
+@pytest.mark.parametrize(
+    ("text", "is_meant"),
+    [
+        ("LANTERN is a cabled observatory running 142 km from the port.", True),
+        ("In 2014 the ship laid the 142 km LANTERN observatory cable.", True),
+        ("The shed is 212 metres long and is the landing place of the LANTERN cable.", False),
+        ("The LANTERN cable carries power and data.", False),
+    ],
+)
+def test_a_measure_of_the_thing_asked_for_counts(text: str, is_meant: bool) -> None:
+    bonus = amount_bonus("How long is the LANTERN cable?")
+    (sentence,) = split_passages([replace(passages()[0], text=text, title="")])
+    assert bonus is not None
+    assert (bonus(sentence) > 0) == is_meant
 
 
 def test_an_unknown_code_weakens_the_evidence() -> None:
