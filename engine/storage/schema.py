@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 SCHEMA = 12
+HASHED_WORDS = 9
+"""Schema since which BM25 counts in files hold hashes in place of words."""
+
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
