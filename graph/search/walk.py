@@ -346,9 +346,9 @@ class _Pairs(NamedTuple):
         return len(self.counts).bit_length()
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> _Pairs:
-        """Return some of the pairs."""
+        """Return some of the pairs; the counts stay those of all."""
         places = np.flatnonzero(chosen)
-        return _Pairs.made(self.rows[places], self.labels[places], len(self.counts))
+        return _Pairs(self.rows[places], self.labels[places], self.counts)
 
     def joined(self, *others: _Pairs) -> _Pairs:
         """Return the pairs of all, each once, sorted."""
@@ -395,11 +395,11 @@ def _mention_edges(held: _Pairs, home: _Pairs, homed: npt.NDArray[np.int64]) -> 
 
     A home has none to the other homes of its name.
     """
-    told = held.where(home.counts[held.labels] > 0)
-    weights = HOME_WEIGHT / np.log(np.e + told.counts)
+    told = held.where((home.counts > 0)[held.labels])
     told = told.where(~told.within(home))
-    number = _numbered(homed, len(home.counts))
-    there = Edges(told.rows, number[told.labels], _floats(weights[told.labels]))
+    number = _numbered(homed, len(home.counts))[told.labels]
+    weights = _floats(HOME_WEIGHT / np.log(np.e + held.counts[homed]))
+    there = Edges(told.rows, number, weights[number])
     by_label = home.rows[np.argsort(home.labels, kind="stable")]
     ends = np.cumsum(home.counts)
     counts = home.counts[told.labels]
@@ -418,12 +418,12 @@ def _name_edges(
     """
     present = held.joined(home)
     named = np.flatnonzero(present.counts > 1)
-    present = present.where(present.counts[present.labels] > 1)
-    weights = _floats(NAME_WEIGHT / np.sqrt(np.log(np.e + present.counts)))[present.labels]
+    present = present.where((present.counts > 1)[present.labels])
+    number = _numbered(named, len(present.counts))[present.labels]
+    weights = _floats(NAME_WEIGHT / np.sqrt(np.log(np.e + present.counts[named])))[number]
     weights[present.within(home)] *= np.float32(OWN_NAME_FACTOR)
     starts = np.zeros(size + 1, dtype=np.int32)
     np.cumsum(np.bincount(present.rows, minlength=size), out=starts[1:])
-    number = _numbered(named, len(present.counts))[present.labels]
     places = (number.astype(np.int32), starts)
     return named, sparse.csr_array((weights, *places), shape=(size, len(named)))
 

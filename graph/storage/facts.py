@@ -492,12 +492,9 @@ def _mark_dirty(connection: Connection, keys: set[str]) -> None:
     for batch in in_batches(touched):
         connection.execute(update(entities).where(entities.c.id.in_(batch)).values(dirty=True))
         inside = select(members.c.community_id).where(members.c.entity_id.in_(batch))
-        connection.execute(
-            update(communities).where(communities.c.id.in_(inside)).values(dirty=True)
-        )
-        connection.execute(
-            update(reports).where(reports.c.community_id.in_(inside)).values(dirty=True)
-        )
+        for table, home in ((communities, communities.c.id), (reports, reports.c.community_id)):
+            clean = update(table).where(home.in_(inside), table.c.dirty.is_(False))
+            connection.execute(clean.values(dirty=True))
     raise_generation(connection)
 
 
