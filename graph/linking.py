@@ -73,7 +73,7 @@ def mark_unlinked(connection: Connection, *, gone: set[Named], come: set[Named])
     """Chunks in which a name that came or went may occur are matched again; no others.
 
     What a chunk's longest matches are depends only on the names that occur in it: where a name goes
-    those of which it was one, where it comes those that hold its rarest word.
+    those of which it was one, where it comes those that hold all its words.
     """
     gone, come = ({(key, kind) for key, kind in some if kind != "concept"} for some in (gone, come))
     gone, come = gone - come, come - gone
@@ -124,15 +124,21 @@ def _places_of(key: str) -> set[int]:
 
 
 def _chunks_with(connection: Connection, key: str) -> list[str]:
-    """Return the chunks that hold a name's rarest word."""
+    """Return the chunks that hold all words of a name, found by the rarest one."""
     if not is_matchable(key):
         return []
-    word, table = sorted(map(hashed, words_of_name(key))), chunk_words.c
-    counted = select(table.word, func.count()).where(table.word.in_(word)).group_by(table.word)
+    words = sorted(map(hashed, words_of_name(key)))
+    table, other = chunk_words.c, chunk_words.alias()
+    counted = select(table.word, func.count()).where(table.word.in_(words)).group_by(table.word)
     held = dict(map(tuple, connection.execute(counted)))
-    rarest = min(word, key=lambda one: (held.get(one, 0), one))
+    if held.keys() != {*words}:
+        return []
+    rarest, *others = sorted(words, key=lambda one: (held[one], one))
     query = select(table.chunk_id).where(table.word == rarest)
-    return list(connection.execute(query).scalars()) if rarest in held else []
+    for word in others:
+        place = (other.c.word == word, other.c.chunk_id == table.chunk_id)
+        query = query.where(select(other.c.word).where(*place).exists())
+    return list(connection.execute(query).scalars())
 
 
 MANY_NAMES = 100

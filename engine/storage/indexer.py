@@ -310,13 +310,15 @@ class Indexer:
                 stored.add(each.source.id)
         return stored
 
-    def remove(self, document_id: str) -> None:
-        """Delete a document from every table in one transaction; unknown ids are ignored."""
+    def remove(self, *document_ids: str) -> None:
+        """Delete documents from every table in one transaction; unknown ids are ignored."""
         with self._library.write(), graph_errors():
-            for space in self._spaces:
-                space.index.delete_ref_doc(document_id)
-            self._graph.delete_ref_doc(document_id)
-            self._library.delete_document_row(document_id)
+            for document_id in document_ids:
+                for space in self._spaces:
+                    space.index.delete_ref_doc(document_id)
+            self._graph.graph_store.delete_llama_nodes(ref_doc_ids=[*document_ids])
+            for document_id in document_ids:
+                self._library.delete_document_row(document_id)
 
     def is_fresh(self) -> bool:
         """Check whether all derived rows are current."""
@@ -471,8 +473,7 @@ class Indexer:
         """Commit documents atomically, replacing their previous versions."""
         nodes = _nodes_of(batch)
         with self._library.write() as connection, graph_errors():
-            for held in sorted(self._library.held_among(each.source.id for each in batch)):
-                self.remove(held)
+            self.remove(*sorted(self._library.held_among(each.source.id for each in batch)))
             self._library.put_documents([each.source for each in batch], recipe=self.recipe)
             self._insert(batch)
             for space in self._spaces:

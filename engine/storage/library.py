@@ -62,6 +62,7 @@ from .library_errors import (
     read_only,
 )
 from .schema import (
+    HASHED_WORDS,
     SCHEMA,
     KeywordEntry,
     documents,
@@ -226,7 +227,8 @@ class Library:
             raise newer_schema(self.path, held=held, known=SCHEMA)
         if held > 0:
             with self.write() as connection:
-                delete_artifacts(self.path / "derived", "bm25")  # before schema 9 they held words
+                if held < HASHED_WORDS:
+                    delete_artifacts(self.path / "derived", "bm25")
                 migrate_schema(connection)
             return
         if held or tables:

@@ -35,7 +35,10 @@ from .graph_api import metadata
 if TYPE_CHECKING:
     from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
-SCHEMA = 11
+SCHEMA = 12
+HASHED_WORDS = 9
+"""Schema since which BM25 counts in files hold hashes in place of words."""
+
 _STEPS: dict[int, tuple[str, ...]] = {
     1: (
         "ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''",
@@ -92,6 +95,14 @@ _STEPS: dict[int, tuple[str, ...]] = {
         "CREATE INDEX IF NOT EXISTS described_entities ON entities (id) WHERE description != ''",
         "CREATE INDEX IF NOT EXISTS described_relations ON relations (id) WHERE description != ''",
         "CREATE INDEX IF NOT EXISTS dirty_communities ON communities (id) WHERE dirty",
+    ),
+    11: (  # what is said of a name, and the most mentioned entities, are looked up
+        "DROP INDEX IF EXISTS described_statements",
+        "CREATE INDEX IF NOT EXISTS described_subjects ON statements (subject) "
+        "WHERE description != ''",
+        "CREATE INDEX IF NOT EXISTS described_objects ON statements (object) "
+        "WHERE description != ''",
+        "CREATE INDEX IF NOT EXISTS entities_by_mentions ON entities (mention_count)",
     ),
 }
 

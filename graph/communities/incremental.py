@@ -369,17 +369,13 @@ def write_anchor(connection: Connection, parameters: Parameters, anchor: Anchor)
 
 def _alone(connection: Connection, entity_ids: Collection[str]) -> set[str]:
     """Return those of the entities that are communities of their own, under no other."""
-    table, homes = community_table.c, members.c
-    query = select(homes.entity_id, homes.community_id, table.level)
-    query = query.join(community_table, table.id == homes.community_id)
-    own = {
-        row.community_id: row.entity_id
-        for row in rows_in(connection, query, homes.entity_id, entity_ids)
-        if row.level == 0
-    }
-    sizes = select(homes.community_id, homes.entity_id)
-    held = Counter(row[0] for row in rows_in(connection, sizes, homes.community_id, own))
-    return {entity_id for community_id, entity_id in own.items() if held[community_id] == 1}
+    homes, other = members.c, members.alias().c
+    beside = other.community_id == homes.community_id, other.entity_id != homes.entity_id
+    query = select(homes.entity_id).join(community_table)
+    query = query.where(
+        community_table.c.level == 0, ~select(other.entity_id).where(*beside).exists()
+    )
+    return {row[0] for row in rows_in(connection, query, homes.entity_id, entity_ids)}
 
 
 def edges_of(connection: Connection, entity_ids: Collection[str]) -> list[Edge]:

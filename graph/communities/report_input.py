@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, select
+from sqlalchemy import Connection, Row, Select, case, select
 
 from ..linking import stated_relations
 from ..model import Chunk, Community, Report
@@ -106,12 +106,31 @@ def _overlapping(chunks: Iterable[Chunk], spoken: Collection[str]) -> set[str]:
 
 def _leading(connection: Connection, community_id: str) -> tuple[str, ...]:
     """Return the most mentioned members of a community, as `most_mentioned` ranks them."""
-    table = entities.c
+    table, home = entities.c, community_members.c
+    inside = home.community_id == community_id
     halved = case((table.type == "CONCEPT", 0.5), else_=1.0)
-    ranked = select(table.id).join(community_members, community_members.c.entity_id == table.id)
-    ranked = ranked.order_by((table.mention_count * halved).desc(), table.name, table.id)
-    inside = ranked.where(community_members.c.community_id == community_id)
-    return tuple(connection.execute(inside.limit(LEADING)).scalars())
+    ranked = select(table.id, table.name, (table.mention_count * halved).label("weight"))
+    size = select(home.entity_id).where(inside).limit(1).offset(RANKED_WHOLE)
+    if connection.execute(size).first() is not None:
+        counts = select(table.mention_count).order_by(table.mention_count.desc())
+        first = ranked.order_by(table.mention_count.desc()).limit(FIRST_ASKED).subquery()
+        is_member = select(home.entity_id).where(inside, home.entity_id == first.c.id).exists()
+        rows = _first_ranked(connection, select(first).where(is_member))
+        least = connection.execute(counts.limit(1).offset(FIRST_ASKED - 1)).scalar() or 0
+        if len(rows) == LEADING and rows[-1].weight > least:  # all others weigh no more
+            return tuple(row.id for row in rows)
+    every = ranked.join(community_members, home.entity_id == table.id).where(inside)
+    return tuple(row.id for row in _first_ranked(connection, every))
+
+
+RANKED_WHOLE, FIRST_ASKED = 4_000, 1_000
+"""Of communities with more members these are looked for among the most mentioned entities first."""
+
+
+def _first_ranked(connection: Connection, query: Select[Any]) -> Sequence[Row[Any]]:
+    found = query.selected_columns
+    ranked = query.order_by(found.weight.desc(), found.name, found.id)
+    return connection.execute(ranked.limit(LEADING)).all()
 
 
 def _mentions(

@@ -341,8 +341,7 @@ class SqlGraphStore(PropertyGraphStore):
     ) -> None:
         """Delete chunks and documents by id, with their facts."""
         with self.database.write() as connection:
-            for document_id in ref_doc_ids or []:
-                delete_document(connection, document_id)
+            delete_document(connection, *(ref_doc_ids or ()))
             delete_chunks(connection, node_ids or [])
 
     def _delete_facts(self, connection: Connection, keys: set[str], predicates: set[str]) -> None:

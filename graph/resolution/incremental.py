@@ -27,12 +27,13 @@ from ..storage.facts import (
     noted_changes,
     read_judgements,
     read_state,
-    rows_in,
     write_state,
 )
 from ..storage.schema import chunks, kept_names, mentions, statements
+from ..text.cjk import has_han
 from .clusters import Clusters
 from .kept_names import (
+    NOTHING,
     KeptName,
     KeptNames,
     Proposals,
@@ -62,6 +63,7 @@ from .stages import (
     STAGES,
     Inputs,
     carry_out_stages,
+    han_spellings,
     identities_of,
     owner_of,
     translated_pairs,
@@ -214,25 +216,26 @@ class _Changes:
     def resolve(self, seeds: set[str]) -> Resolved:
         """Resolve what the changed names reach."""
         changed = self._renew(seeds) | self._curated
-        compact = self._compact_links()
+        stored = {stage: links_of_stage(self._connection, stage) for stage in COMPACT}
+        compact = self._compact_links(changed, stored)
         changed |= {
             key
             for stage in COMPACT
-            for link in compact[stage] ^ links_of_stage(self._connection, stage)
+            for link in compact[stage] ^ stored[stage]
             for key in (link.key, link.other)
         }
         asked = changed | self._readers(changed, self._reads_of_change(changed))
         asked |= self._told_by_titles(changed)
         while True:
-            stored, loaded = self._load(asked, compact)
-            before = self._replay(stored, loaded)
-            now = self._run(stored, loaded, asked, compact)
+            held, loaded = self._load(asked, compact)
+            before = self._replay(held, loaded)
+            now = self._run(held, loaded, asked, compact)
             moved = _moved(before, now, changed)
             more = moved | self._readers(moved, ())
             if more <= asked:
                 break
             asked |= more
-        self._write(stored, now, asked)
+        self._write(held, now, asked)
         return self._resolved(now, asked)
 
     # --- names ------------------------------------------------------------------------------------
@@ -296,15 +299,8 @@ class _Changes:
         They can have lost no more than all that changed.
         """
         most = HUB + len(changed) + 1
-        frequent = {key for key in changed if self._is_frequent(key)}
-        counts = self._neighbours.counts_of({*changed} - frequent)
-        asked = frequent | {key for key, count in counts.items() if count > most}
+        asked = self._neighbours.with_many(changed, most)
         return {key for key in asked if len(self._neighbours.some_of(key, most + 1)) > most}
-
-    def _is_frequent(self, key: str) -> bool:
-        """Check whether a name is in so many documents that counting all its neighbours costs."""
-        profile = self._kept.profile(key)
-        return profile is not None and len(profile.name.documents) > HUB
 
     def _told_by_titles(self, changed: set[str]) -> set[str]:
         """Return the names in documents that one of the changed ones is or was a title of."""
@@ -320,21 +316,39 @@ class _Changes:
 
     # --- links ------------------------------------------------------------------------------------
 
-    def _compact_links(self) -> dict[str, set[Link]]:
+    def _compact_links(
+        self, changed: Collection[str], stored: Mapping[str, set[Link]]
+    ) -> dict[str, set[Link]]:
         """Return the links of the stages that are run whole, over the few names they rest on."""
-        keys = self._kept.keys_in((hashed(BILINGUAL),), MEMBER)
         judged = {key for one in self._judgements for key in (one.first_key, one.second_key)}
-        self._kept.load(keys | judged)
-        profiles = {key: p for key in sorted(keys) if (p := self._kept.profile(key))}
-        stated = self._stated(profiles)
-        pairs = translated_pairs(profiles, stated)
-        self._kept.load(one for pair in pairs for name in pair for one in beginnings(name))
-        found = translated_part_links(pairs, _Lazy(profiles, self._kept.profile))
+        self._kept.load(judged)
         known = {key: p for key in sorted(judged) if (p := self._kept.profile(key))}
+        keys = self._kept.keys_in((hashed(BILINGUAL),), MEMBER)
+        is_touched = self._touches_bilingual(changed, keys)
         return {
-            "translated": {*found},
+            "translated": self._translated(keys) if is_touched else stored["translated"],
             "judged": {*STAGES["judged"](self._given(known), lambda key: key)},
         }
+
+    def _touches_bilingual(self, changed: Collection[str], keys: set[str]) -> bool:
+        """Check whether a name is or was among the bilingual ones, or one of these begins so."""
+        block = hashed(BILINGUAL)
+        if any(key in keys or block in self._old.get(key, NOTHING).blocks for key in changed):
+            return True
+        called = {*keys}
+        if any(map(has_han, changed)):  # the others' spellings in Han characters are no keys
+            self._kept.load(keys)
+            called.update(
+                name for key in keys if (p := self._kept.profile(key)) for name in han_spellings(p)
+            )
+        return any(each in changed for name in called for each in beginnings(name))
+
+    def _translated(self, keys: set[str]) -> set[Link]:
+        self._kept.load(keys)
+        profiles = {key: p for key in sorted(keys) if (p := self._kept.profile(key))}
+        pairs = translated_pairs(profiles, self._stated(profiles))
+        self._kept.load(one for pair in pairs for name in pair for one in beginnings(name))
+        return {*translated_part_links(pairs, _Lazy(profiles, self._kept.profile))}
 
     def _load(
         self, asked: Collection[str], compact: Mapping[str, Collection[Link]]
@@ -537,16 +551,18 @@ class _Neighbours(Mapping[str, Collection[str]]):
             self._known[key] = found.get(key, ())
         return self._known[key]
 
-    def counts_of(self, keys: Collection[str]) -> Counter[str]:
-        """Return how many neighbours these keys have, those on both sides twice."""
-        found: Counter[str] = Counter()
-        ends = (statements.c.subject, statements.c.object)
+    def with_many(self, keys: Collection[str], most: int) -> set[str]:
+        """Return the keys with more neighbours than so many, those on both sides counted twice."""
+        given = func.json_each(json.dumps(sorted(keys))).table_valued("value")
+        ends, counts = (statements.c.subject, statements.c.object), []
         for near, far in (ends, ends[::-1]):
-            query = select(near, func.count(far.distinct())).group_by(near)
-            told = query.where(statements.c.predicate.not_in(SPEAKS_OF_A_NAME))
-            for key, count in rows_in(self._connection, told, near, keys):
-                found[key] += count
-        return found
+            query = select(far).distinct().limit(most + 1).correlate(given)
+            query = query.where(
+                near == given.c.value, statements.c.predicate.not_in(SPEAKS_OF_A_NAME)
+            )
+            counts.append(select(func.count()).select_from(query.subquery()).scalar_subquery())
+        found = select(given.c.value, *counts)
+        return {key for key, *some in self._connection.execute(found) if sum(some) > most}
 
     def some_of(self, key: str, most: int) -> set[str]:
         """Return the neighbours of a key, up to so many."""

@@ -17,7 +17,7 @@ from sqlalchemy import (
     Connection,
     Row,
     Select,
-    TextClause,
+    and_,
     case,
     func,
     or_,
@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 
 from ..model import ALSO_KNOWN_AS, OF_TYPE, SPEAKS_OF_A_NAME, Name
+from ..storage.database import values_with_row
 from ..storage.facts import in_batches, rows_in
 from ..storage.schema import chunks, mentions, statements
 from ..text.cjk import has_han
@@ -109,8 +110,7 @@ def read_name_facts(connection: Connection, scope: Scope) -> NameFacts:
         facts.documents[key].add(document_id)
     _read_titles(connection, scope, facts)
     facts.spoken_of.update(_keys_of_statements(connection, scope))
-    described = text("statements.description != ''")  # as its index says it
-    facts.described.update(_keys_of_statements(connection, scope, described))
+    facts.described.update(_keys_of_statements(connection, scope, is_described=True))
     return facts
 
 
@@ -224,11 +224,24 @@ def read_neighbours(
 
 
 def _keys_of_statements(
-    connection: Connection, scope: Scope, *only: ColumnElement[bool] | TextClause
+    connection: Connection, scope: Scope, *, is_described: bool = False
 ) -> set[str]:
+    """Return the keys that statements, or those that a model describes, say more of than types."""
     found: set[str] = set()
+    predicate = statements.c.predicate
+    says_more = predicate != OF_TYPE
+    ways: tuple[ColumnElement[bool], ...] = (
+        predicate < OF_TYPE,
+        predicate > OF_TYPE,
+    )  # by the index
+    if is_described:
+        described = text("statements.description != ''")  # as its indexes say it
+        says_more = and_(says_more, described)
+        ways = (says_more,)
     for column in (statements.c.subject, statements.c.object):
-        query = select(column).where(statements.c.predicate != OF_TYPE, *only).distinct()
-        rows = scope.rows(connection, scope.of_statements(query), column)
-        found.update(key for (key,) in rows)
+        if scope.documents is None and scope.keys is not None:
+            found |= values_with_row(connection, column, scope.keys, *ways)
+            continue
+        query = scope.of_statements(select(column).where(says_more).distinct())
+        found.update(key for (key,) in scope.rows(connection, query, column))
     return found

@@ -512,13 +512,23 @@ class _Beside:
         shared = first & second
         if not shared:
             return 0.0
-        whole = min(self._weight(first - {other}), self._weight(second - {one}))
+        whole = self._lesser_weight(first - {other}, second - {one})
         enough = min(1.0, len(shared) / 2)  # a single one may be chance
         return enough * min(1.0, self._weight(shared) / whole) if whole > 0 else 0.0
 
     def together(self, one: str, other: str) -> bool:
         """Check whether one sentence names both, which variants hardly do."""
         return other in self.near(one) or one in self.near(other)
+
+    def _lesser_weight(self, one: Collection[str], other: Collection[str]) -> float:
+        """Return the lesser weight of two sets; of a far larger one not all are looked at."""
+        fewer, more = sorted((one, other), key=len)
+        least, reached = self._weight(fewer), 0.0
+        for key in sorted(more):
+            reached += self._weight((key,))
+            if reached > least + 1e-6:  # beyond what rounding changes
+                return least
+        return min(least, self._weight(more))
 
     def _weight(self, keys: Collection[str]) -> float:
         degrees = sorted((len(self.near(key)) for key in keys), reverse=True)

@@ -214,14 +214,20 @@ def translated_pairs(
 
 def is_bilingual(profile: Profile) -> bool:
     """Check for a name in Latin letters that is written in Han characters, too."""
-    return not profile.is_han and any(map(has_han, profile.name.surfaces))
+    return bool(han_spellings(profile))
+
+
+def han_spellings(profile: Profile) -> list[str]:
+    """Return the Han spellings of a name whose key is in Latin letters."""
+    if profile.is_han:
+        return []
+    return [name_key(surface) for surface in profile.name.surfaces if has_han(surface)]
 
 
 def _bilingual(profiles: Profiles) -> Iterator[tuple[str, str]]:
     """Yield the Han spellings of names whose key is in Latin letters, with the key."""
     for key, profile in profiles.items():
-        if not profile.is_han:
-            yield from ((name_key(s), key) for s in profile.name.surfaces if has_han(s))
+        yield from ((spelling, key) for spelling in han_spellings(profile))
 
 
 def _is_beside(link: Link, given: Inputs) -> bool:

@@ -203,8 +203,8 @@ def widen_table(table: Sequence[str], more: Iterable[str]) -> tuple[list[str], N
             places.append(place)
             begun = place
     wider += known[begun:]
-    old = np.arange(len(known))
-    return wider, old + np.searchsorted(np.array(places, dtype=np.int64), old, "right")
+    before = np.bincount(np.array(places, dtype=np.int64), minlength=len(known))
+    return wider, np.arange(len(known)) + np.cumsum(before[: len(known)])
 
 
 @dataclass(frozen=True)

@@ -266,12 +266,11 @@ class WalkGraph:
         named, name_edges = _name_edges(held, home, size)
         nodes = size + len(named)
         to_homes = _matrix(there, (nodes, len(homed)))
-        fixed = _matrix([*back, *name_edges], (nodes, nodes))
+        fixed = _with_names(_matrix(back, (size, size)), name_edges)
         factors = _inverse(fixed.sum(axis=1) + to_homes.sum(axis=1))
-        by_label = np.argsort(home.labels, kind="stable")
-        number = _numbered(homed, len(table))[home.labels[by_label]]
-        here = Edges(number, home.rows[by_label], np.ones(len(number), dtype=np.float32))
-        homes_of = _matrix([here], (len(homed), nodes))
+        number = _numbered(homed, len(table))[home.labels]
+        here = Edges(number, home.rows, np.ones(len(number), dtype=np.float32))
+        homes_of = _matrix(here, (len(homed), nodes))
         return cls(
             links=_scaled(fixed, factors),
             mentions=_scaled(to_homes, factors),
@@ -339,19 +338,25 @@ class _Pairs(NamedTuple):
 
     @property
     def keys(self) -> npt.NDArray[np.int64]:
-        """Return one number for each pair."""
-        return self.rows * len(self.counts) + self.labels
+        """Return one number for each pair: its label in the last bits, before these its row."""
+        return (self.rows << self._bits) | self.labels
+
+    @property
+    def _bits(self) -> int:
+        return len(self.counts).bit_length()
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> _Pairs:
-        """Return some of the pairs."""
-        return _Pairs.made(self.rows[chosen], self.labels[chosen], len(self.counts))
+        """Return some of the pairs; the counts stay those of all."""
+        places = np.flatnonzero(chosen)
+        return _Pairs(self.rows[places], self.labels[places], self.counts)
 
     def joined(self, *others: _Pairs) -> _Pairs:
         """Return the pairs of all, each once, sorted."""
-        every = np.sort(np.concatenate([self.keys, *(each.keys for each in others)]))
-        every = every[np.diff(every, prepend=-1) > 0]  # numpy's own way is thirty times as slow
-        size = max(len(self.counts), 1)
-        return _Pairs.made(every // size, every % size, len(self.counts))
+        every = np.concatenate([self.keys, *(each.keys for each in others)])
+        every.sort(kind="stable")  # merges runs
+        every = every[np.flatnonzero(np.append(True, every[1:] != every[:-1])[: every.size])]
+        labels = every & ((1 << self._bits) - 1)
+        return _Pairs.made(every >> self._bits, labels, len(self.counts))
 
     def within(self, others: _Pairs) -> npt.NDArray[np.bool_]:
         """Return which of these pairs, which are sorted, are among the others."""
@@ -385,36 +390,52 @@ def _homes(
     return homes.joined(likely.where(likely.counts[likely.labels] <= MOST_LIKELY_HOMES))
 
 
-def _mention_edges(
-    held: _Pairs, home: _Pairs, homed: npt.NDArray[np.int64]
-) -> tuple[list[Edges], list[Edges]]:
+def _mention_edges(held: _Pairs, home: _Pairs, homed: npt.NDArray[np.int64]) -> tuple[Edges, Edges]:
     """Return edges from mentions to homed names, and from homes to what mentions their names.
 
     A home has none to the other homes of its name.
     """
-    told = held.where(home.counts[held.labels] > 0)
-    weights = HOME_WEIGHT / np.log(np.e + told.counts)
+    told = held.where((home.counts > 0)[held.labels])
     told = told.where(~told.within(home))
-    number = _numbered(homed, len(home.counts))
-    there = Edges(told.rows, number[told.labels], _floats(weights[told.labels]))
+    number = _numbered(homed, len(home.counts))[told.labels]
+    weights = _floats(HOME_WEIGHT / np.log(np.e + held.counts[homed]))
+    there = Edges(told.rows, number, weights[number])
     by_label = home.rows[np.argsort(home.labels, kind="stable")]
     ends = np.cumsum(home.counts)
     counts = home.counts[told.labels]
     mention = np.repeat(np.arange(len(counts)), counts)
     steps = np.arange(len(mention)) - np.repeat(np.cumsum(counts) - counts, counts)
     homes = by_label[(ends - home.counts)[told.labels][mention] + steps]
-    return [there], [Edges(homes, told.rows[mention], _floats(BACK_WEIGHT / counts[mention]))]
+    return there, Edges(homes, told.rows[mention], _floats(BACK_WEIGHT / counts[mention]))
 
 
-def _name_edges(held: _Pairs, home: _Pairs, size: int) -> tuple[npt.NDArray[np.int64], list[Edges]]:
-    """Return names found, or at home, in two passages or more, and the edges with these."""
+def _name_edges(
+    held: _Pairs, home: _Pairs, size: int
+) -> tuple[npt.NDArray[np.int64], sparse.csr_array]:
+    """Return names found, or at home, in two passages or more, and the edges of passages to these.
+
+    Edges are by the number of the name among those found, and the same back.
+    """
     present = held.joined(home)
     named = np.flatnonzero(present.counts > 1)
-    present = present.where(present.counts[present.labels] > 1)
-    weights = (NAME_WEIGHT / np.sqrt(np.log(np.e + present.counts)))[present.labels]
-    weights = _floats(np.where(present.within(home), OWN_NAME_FACTOR * weights, weights))
-    nodes = size + _numbered(named, len(present.counts))[present.labels]
-    return named, [Edges(present.rows, nodes, weights), Edges(nodes, present.rows, weights)]
+    present = present.where((present.counts > 1)[present.labels])
+    number = _numbered(named, len(present.counts))[present.labels]
+    weights = _floats(NAME_WEIGHT / np.sqrt(np.log(np.e + present.counts[named])))[number]
+    weights[present.within(home)] *= np.float32(OWN_NAME_FACTOR)
+    starts = np.zeros(size + 1, dtype=np.int32)
+    np.cumsum(np.bincount(present.rows, minlength=size), out=starts[1:])
+    places = (number.astype(np.int32), starts)
+    return named, sparse.csr_array((weights, *places), shape=(size, len(named)))
+
+
+def _with_names(back: sparse.csr_array, names: sparse.csr_array) -> sparse.csr_array:
+    """Return edges between passages, to the names behind them, and from these back."""
+    rows = sparse.hstack([back, names], format="csr")
+    return sparse.vstack([rows, _widened(names.T.tocsr(), rows.shape[1])], format="csr")
+
+
+def _widened(matrix: sparse.csr_array, columns: int) -> sparse.csr_array:
+    return sparse.csr_array((matrix.data, *_places(matrix)), shape=(matrix.shape[0], columns))
 
 
 def _numbered(chosen: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
@@ -428,11 +449,9 @@ def _floats(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float32]:
     return values.astype(np.float32)
 
 
-def _matrix(edges: Sequence[Edges], shape: tuple[int, int]) -> sparse.csr_array:
-    sources, targets, weights = (
-        np.concatenate([each[part] for each in edges]) for part in range(3)
-    )
-    matrix = sparse.coo_array((weights, (sources, targets)), shape=shape).tocsr()
+def _matrix(edges: Edges, shape: tuple[int, int]) -> sparse.csr_array:
+    places = (edges.sources.astype(np.int32), edges.targets.astype(np.int32))
+    matrix = sparse.coo_array((edges.weights, places), shape=shape).tocsr()
     matrix.sum_duplicates()
     return matrix
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
     Row,
     Select,
@@ -27,7 +28,10 @@ from sqlalchemy import (
     create_engine,
     delete,
     event,
+    func,
     insert,
+    literal,
+    or_,
     select,
     update,
 )
@@ -222,6 +226,23 @@ class Difference:
     def gone(self) -> list[Values]:
         """Keys that are held no more."""
         return [key for key in self.before if key not in self.after]
+
+
+def values_with_row(
+    connection: Connection,
+    column: ColumnElement[str],
+    values: Iterable[str],
+    *any_of: ColumnElement[bool],
+) -> set[str]:
+    """Return those of the values that stand in `column` of a row of which any condition holds.
+
+    One row of each is read.
+    """
+    given = func.json_each(bindparam("given")).table_valued("value")
+    rows = select(literal(1)).where(column == given.c.value).correlate(given)
+    found = select(given.c.value).where(or_(*(rows.where(one).exists() for one in any_of)))
+    ids = json.dumps(sorted({*values}))
+    return {*connection.execute(found, {"given": ids}).scalars()}
 
 
 def write_difference(

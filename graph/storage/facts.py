@@ -302,10 +302,10 @@ def _says(mention: Mention) -> int:
     return {"CONCEPT": 0, "NAME": 1}.get(mention.type, 2)
 
 
-def delete_document(connection: Connection, document_id: str) -> int:
-    """Delete a document's chunks and facts; return the number of chunks."""
-    inside = select(chunks.c.id).where(chunks.c.document_id == document_id)
-    return delete_chunks(connection, connection.execute(inside).scalars().all())
+def delete_document(connection: Connection, *document_ids: str) -> int:
+    """Delete chunks and facts of documents, all at once; return the number of chunks."""
+    inside = rows_in(connection, select(chunks.c.id), chunks.c.document_id, document_ids)
+    return delete_chunks(connection, [row.id for row in inside])
 
 
 def delete_chunks(connection: Connection, chunk_ids: Iterable[str]) -> int:
@@ -492,12 +492,9 @@ def _mark_dirty(connection: Connection, keys: set[str]) -> None:
     for batch in in_batches(touched):
         connection.execute(update(entities).where(entities.c.id.in_(batch)).values(dirty=True))
         inside = select(members.c.community_id).where(members.c.entity_id.in_(batch))
-        connection.execute(
-            update(communities).where(communities.c.id.in_(inside)).values(dirty=True)
-        )
-        connection.execute(
-            update(reports).where(reports.c.community_id.in_(inside)).values(dirty=True)
-        )
+        for table, home in ((communities, communities.c.id), (reports, reports.c.community_id)):
+            clean = update(table).where(home.in_(inside), table.c.dirty.is_(False))
+            connection.execute(clean.values(dirty=True))
     raise_generation(connection)
 
 

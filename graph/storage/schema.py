@@ -86,7 +86,8 @@ statements = Table(
     Column("inferred", Boolean, nullable=False, server_default="0"),
     Index("statements_by_subject", "subject", "predicate"),
     Index("statements_by_object", "object", "predicate"),
-    Index("described_statements", "predicate", sqlite_where=text("description != ''")),
+    Index("described_subjects", "subject", sqlite_where=text("description != ''")),
+    Index("described_objects", "object", sqlite_where=text("description != ''")),
 )
 
 descriptions = Table(
@@ -205,6 +206,7 @@ entities = Table(
     Column("description", Text, nullable=False, server_default=""),
     Column("dirty", Boolean, nullable=False, default=False),
     Index("described_entities", "id", sqlite_where=text("description != ''")),
+    Index("entities_by_mentions", "mention_count"),
 )
 
 names = Table(

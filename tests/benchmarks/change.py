@@ -5,8 +5,9 @@
 The corpus is read once into a library without vectors (no other document touches them). For each
 size its facts are copied into a library of that many documents: the first ones, and beyond those
 that there are copies in which rare names have other letters (see `scale.py`). All are derived and
-kept under `LOREGRAPH_BENCH`. In a copy of it one engine adds, changes and removes documents, and
-asks a question after each: the first question and the first document of a process, which load
+kept under `LOREGRAPH_BENCH`. In a copy of it one engine adds, changes and removes documents. After
+each addition it asks two questions, the second of which was the first one of the round before: both
+are of the same questions. The first question and the first document of a process, which load
 models, are not counted. The median of several rounds is told. At last a run changes 500 documents.
 """
 
@@ -152,7 +153,6 @@ def measure(library: Path, *, corpus: str, size: int) -> dict[str, float]:
     rows = documents(corpus)
     spare = rows[size:] or rows
     questions = [query.text for query in queries(corpus)]
-    asked = iter(questions)
     found: dict[str, list[float]] = {}
 
     def note(name: str, work: Callable[[], object]) -> None:
@@ -164,8 +164,8 @@ def measure(library: Path, *, corpus: str, size: int) -> dict[str, float]:
         for number in range(ROUNDS):
             one, other = (f"{spare[number * 2 + k]['text']} (round {number})" for k in (0, 1))
             note("add", lambda text=one: engine.add_text(text, document_id="changing"))
-            note("question after", lambda: engine.ask(next(asked)))
-            note("ordinary question", lambda: engine.ask(next(asked)))
+            note("question after", lambda at=number: engine.ask(questions[at + 1]))
+            note("ordinary question", lambda at=number: engine.ask(questions[at]))
             note("change", lambda text=other: engine.add_text(text, document_id="changing"))
             note("remove", lambda: engine.remove("changing"))
         held = [row.id for row in engine.documents()][:MANY]

@@ -8,8 +8,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, insert, select
 
+from graph.communities import report_input as reading
 from graph.communities import reports as reporting
 from graph.communities import touched as touching
 from graph.communities.report_input import report_input
@@ -19,7 +20,7 @@ from graph.model import Chunk, Extraction, Mention, Report, Statement, content_i
 from graph.pipeline import DeriveOptions, derive_graph
 from graph.storage.database import Database, derived_reports, read_communities
 from graph.storage.facts import delete_document, put_chunks, put_extractions
-from graph.storage.schema import metadata, relations, reports
+from graph.storage.schema import communities, entities, members, metadata, relations, reports
 from graph.text.names import name_key
 
 NAMES = ("Norland", "Sudland", "Ada Brine", "Gull Quay", "Petrel", "Orrin Vale", "Tomas Reed")
@@ -110,3 +111,40 @@ def test_members_beyond_the_most_mentioned_and_frequent_ones_do_not_tell() -> No
     assert len(telling) == reporting.TELLING
     assert {one for one, count in counts.items() if count == 3} <= telling
     assert chosen_members({"often": 101, "o": 500}) == ({"often"}, {"o"})
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.booleans(), st.booleans()), min_size=1, max_size=20),
+    st.integers(1, 21),
+)
+@settings(deadline=None)
+def test_the_most_mentioned_members_are_the_same_wherever_they_are_looked_for(
+    given_entities: list[tuple[int, bool, bool]], first_asked: int
+) -> None:
+    database = Database("sqlite://")
+    rows = [
+        {
+            "id": f"e{number}",
+            "name": f"name {number % 4}",
+            "type": "CONCEPT" if is_concept else "NAME",
+            "aliases": "[]",
+            "mention_count": count,
+            "document_count": 1,
+        }
+        for number, (count, is_concept, _) in enumerate(given_entities)
+    ]
+    inside = [row for row, (_, _, is_member) in zip(rows, given_entities, strict=True) if is_member]
+    with pytest.MonkeyPatch.context() as patch, database.write() as connection:
+        metadata.create_all(connection)
+        connection.execute(insert(entities), rows)
+        connection.execute(insert(communities), [{"id": "c", "level": 0, "parent_id": None}])
+        if inside:
+            at = [{"community_id": "c", "entity_id": row["id"]} for row in inside]
+            connection.execute(insert(members), at)
+        patch.setattr(reading, "LEADING", 3)
+        patch.setattr(reading, "FIRST_ASKED", first_asked)
+        patch.setattr(reading, "RANKED_WHOLE", 10_000)
+        every = reading._leading(connection, "c")
+        patch.setattr(reading, "RANKED_WHOLE", 0)
+        assert reading._leading(connection, "c") == every
+    database.close()
