@@ -27,7 +27,8 @@ from ..text.names import NameMatch, NameMatcher, capitalised_names, is_matchable
 from ..text.patterns import lazy_regex
 from ..text.short_names import shorter_names
 from .packed_rows import Rows, first_or_empty, pack_rows
-from .walk import WalkGraph, WalkResult, explain_path, rank_by_walk, with_neighbours
+from .walk import WalkGraph, WalkResult, rank_by_walk, with_neighbours
+from .walk_path import explain_path
 
 MAX_QUESTION_CHARACTERS = 2_000
 LONG_DOCUMENT = 16

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from graph.errors import GraphInputError
 from graph.search import walk
-from graph.search.walk import COMMON_LEAST, WalkGraph, explain_path, rank_by_walk
+from graph.search.walk import COMMON_LEAST, WalkGraph, rank_by_walk
+from graph.search.walk_path import explain_path
 
 TITLES = ["teutberga", "lothair ii", "ermengarde", "paris", ""]
 LINKS = [["lothair ii", "lotharingia"], ["ermengarde", "lotharingia"], ["tours"], [], ["tours"]]

@@ -24,7 +24,8 @@ from graph.search.packed_rows import (
     widen_table,
 )
 from graph.search.snapshot import WalkSnapshot
-from graph.search.walk import explain_path, rank_by_walk
+from graph.search.walk import rank_by_walk
+from graph.search.walk_path import explain_path
 from graph.storage import packed_arrays as walk_file
 from graph.storage.packed_arrays import load_view, save_view, view_stamp
 
