@@ -43,7 +43,8 @@ _CHINESE: tuple[tuple[Intent, str], ...] = (
     ("command", r"命令"),
     (
         "comparison",
-        r"区别|不同|差异|差别|比较|对比|异同|哪[一个种]{1,2}(?:更|比较|好)|(?:选择?|使?用)哪",
+        r"区别|不同|差异|差别|比较|对比|异同|差在哪|哪[一个种]{1,2}(?:更|比较|好)"
+        r"|(?:选择?|使?用)哪",
     ),
     ("cause", r"(?<![称名叫作成分译改化变分])为什么|为何|原因|缘何"),
     (
@@ -303,9 +304,10 @@ def compared_sides(question: str) -> tuple[str, ...]:
 
 _SIDES_CHINESE = lazy_regex(
     r"(?:比较|对比)(?:一下)?(?P<many>[^，。？?的]+?)(?:的|[，。？?]|$)"
-    r"|^(?P<differ>[^，。？?]+?)(?:之间|两者|三者)?的?(?:有|是|存在)?(?:什么|哪些|何)?的?(?:主要)?"
-    r"(?:区别|不同|差异|差别|异同)"
+    r"|(?:^|，)(?P<differ>[^，。？?]+?)(?:之间|两者|三者)?(?:到底|究竟)?的?(?:有|是|存在)?"
+    r"(?:什么|哪些|何)?的?(?:主要)?(?:区别|不同|差异|差别|异同|差在哪|哪[一个种]{1,2}更)"
 )
+_OLD_OR_NEW = lazy_regex(r"^[老旧新]的\s*")
 _AND_CHINESE = lazy_regex(r"\s*[、，]\s*|\s*[和与跟及同]\s*|\s+(?:vs\.?|and)\s+", re.I)
 
 
@@ -314,7 +316,7 @@ def _compared_in_chinese(question: str) -> tuple[str, ...]:
     if found is None:
         return ()
     sides = [
-        side.partition("的")[0].strip("“”「」 ")
+        _OLD_OR_NEW.sub("", side.strip("“”「」 ")).partition("的")[0].strip("“”「」 ")
         for side in _AND_CHINESE.split(found["many"] or found["differ"])
     ]
     return tuple(side for side in sides if side) if 2 <= len(sides) <= 4 else ()

@@ -176,6 +176,8 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("The Gull and the Petrel are boats. How do Gull and Petrel relate?", ("Gull", "Petrel")),
         ("stable 和 testing 有什么区别？", ("stable", "testing")),
         ("关羽与张飞的性格有何不同？", ("关羽", "张飞")),
+        ("对普通人来说，apt 跟老的 dpkg 到底差在哪？", ("apt", "dpkg")),
+        ("稳定版和测试版哪个更新？", ("稳定版", "测试版")),
         ("比较海鸥号、海燕号", ("海鸥号", "海燕号")),
         ("有什么区别？", ()),
     ],
