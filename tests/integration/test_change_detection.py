@@ -596,9 +596,10 @@ def test_a_library_of_the_first_schema_opens_and_goes_on(
     with sqlite3.connect(tmp_path / "library" / "library.db") as database:
         database.execute("DROP INDEX ix_documents_source")
         database.execute("DROP INDEX ix_documents_namespace")
-        for kind in ("statements", "entities", "relations"):
+        for kind in ("subjects", "objects", "entities", "relations"):
             database.execute(f"DROP INDEX described_{kind}")
         database.execute("DROP INDEX dirty_communities")
+        database.execute("DROP INDEX entities_by_mentions")
         for table, columns in (
             ("chunks", ("context", "read_start", "read_end")),
             ("documents", ("namespace", "source", "source_sha256", "given", "outdated")),
