@@ -111,6 +111,35 @@ def extractive_answer(
     if isinstance(found, Draft):
         return found
     analysis, is_stated = found
+    draft, is_excerpt = _told(
+        analysis, sentences,
+        intent=intent, weight=weight, chooser=chooser, read=read, text_at=text_at,
+        one_excerpt=one_excerpt, is_stated=is_stated,
+    )  # fmt: skip
+    return _decided(
+        draft, question,
+        is_excerpt=is_excerpt, may_be_near=one_excerpt, least=min_evidence,
+        is_one_sided=intent == "comparison" and draft.figures["unknown"] > 0,
+    )  # fmt: skip
+
+
+def _told(
+    analysis: Analysis,
+    sentences: Sequence[Sentence],
+    *,
+    intent: Intent | None,
+    weight: TokenWeight,
+    chooser: Reader | None,
+    read: Reader | None,
+    text_at: TextAt | None,
+    one_excerpt: bool,
+    is_stated: bool,
+) -> tuple[Draft, bool]:
+    """Tell the answer by excerpts or by sentences, and return whether by excerpts.
+
+    `chooser` reads the question's language, `read` English alone; `is_stated`: what is asked is
+    plainly stated.
+    """
     excerpts: list[Excerpt] = []
     if one_excerpt and not is_stated and not analysis.is_decided:
         excerpts = _excerpts(analysis, intent, read=chooser, text_at=text_at)
@@ -123,16 +152,8 @@ def extractive_answer(
         weight=weight, intent=intent, read=chooser, is_stated=is_stated,
     )  # fmt: skip
     if excerpts and context is None:
-        draft = tell_excerpts(excerpts, figures=figures)
-    else:
-        draft = tell_sentences(analysis, context, figures=figures)
-    return _decided(
-        draft, question,
-        is_excerpt=bool(excerpts),
-        is_one_sided=intent == "comparison" and figures["unknown"] > 0,
-        may_be_near=one_excerpt,
-        least=min_evidence,
-    )  # fmt: skip
+        return tell_excerpts(excerpts, figures=figures), True
+    return tell_sentences(analysis, context, figures=figures), bool(excerpts)
 
 
 def _decided(
