@@ -474,7 +474,7 @@ class IngestPipeline:
         progress: Progress,
     ) -> SourceReader:
         """Return the reader of sources of every kind."""
-        from .ingest.readers.database import DatabaseOptions
+        from .ingest.readers.database.reader import DatabaseOptions
 
         options = DatabaseOptions(
             tables=tuple(choice.tables),

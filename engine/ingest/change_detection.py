@@ -25,8 +25,8 @@ from ..errors import SourceError
 from ..types import MetaValue, SourceFailure, SourceText, check_name, is_empty, source_id
 from .discovery import FileSource, sha256_of
 from .load import SEPARATOR, document_from_part, read_llama_document, read_text
-from .readers.database import DatabaseNote, DatabaseOptions, read_database
-from .readers.database_connection import database_source
+from .readers.database.connection import database_source
+from .readers.database.reader import DatabaseNote, DatabaseOptions, read_database
 from .sandbox import Job, ReaderPool, Reading
 
 if TYPE_CHECKING:

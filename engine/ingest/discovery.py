@@ -345,7 +345,7 @@ class ClassifiedSources:
     @classmethod
     def of(cls, sources: Sequence[str | Path | Document]) -> ClassifiedSources:
         """Classify sources by form; anything else is a path."""
-        from .readers.database_connection import is_database_url
+        from .readers.database.connection import is_database_url
 
         named = cls(paths=[], addresses=[], databases=[], documents=[])
         for source in sources:

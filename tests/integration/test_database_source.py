@@ -10,13 +10,13 @@ import pytest
 from sqlalchemy import create_engine, make_url, text
 
 from engine.errors import SourceError
-from engine.ingest.readers.database import (
+from engine.ingest.readers.database.connection import database_source, open_database
+from engine.ingest.readers.database.reader import (
     DatabaseItem,
     DatabaseNote,
     DatabaseOptions,
     read_database,
 )
-from engine.ingest.readers.database_connection import database_source, open_database
 from engine.types import SourceFailure, SourceText
 
 SCHEMA = """
@@ -207,7 +207,7 @@ def test_a_slow_query_ends_with_a_reason(lights: str) -> None:
 def test_a_table_locked_by_another_is_said_to_be_locked(
     lights: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.ingest.readers.database_connection._LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("engine.ingest.readers.database.connection._LOCK_SECONDS", 0.2)
     engine = create_engine(make_url(lights).set(drivername="postgresql+psycopg"))
     with engine.begin() as connection:
         connection.exec_driver_sql("LOCK TABLE keepers IN ACCESS EXCLUSIVE MODE")

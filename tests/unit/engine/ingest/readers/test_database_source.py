@@ -19,18 +19,18 @@ from hypothesis import strategies as st
 
 from engine.errors import SourceError
 from engine.ingest.document import sanitise_text
-from engine.ingest.readers.database import (
+from engine.ingest.readers.database.connection import (
+    database_source,
+    is_database_url,
+    open_database,
+)
+from engine.ingest.readers.database.reader import (
     DatabaseItem,
     DatabaseNote,
     DatabaseOptions,
     read_database,
 )
-from engine.ingest.readers.database_connection import (
-    database_source,
-    is_database_url,
-    open_database,
-)
-from engine.ingest.readers.database_schema import (
+from engine.ingest.readers.database.schema import (
     cell_text,
     date_text,
     encode_id_part,
@@ -368,7 +368,7 @@ def test_a_query_past_its_time_ends_with_a_reason(tmp_path: Path) -> None:
 def test_a_locked_database_is_said_to_be_locked(
     shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("engine.ingest.readers.database_connection._LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("engine.ingest.readers.database.connection._LOCK_SECONDS", 0.05)
     with closing(sqlite3.connect(tmp_path / "shop.db")) as other:
         other.execute("BEGIN EXCLUSIVE")
         with pytest.raises(SourceError, match="is locked by another program: try again"):
@@ -516,7 +516,7 @@ def test_dates_are_days_or_seconds_in_utc(value: object, expected: str) -> None:
 
 
 def test_importing_the_module_loads_no_database_library() -> None:
-    code = "import sys, engine.ingest.readers.database; print('sqlalchemy' in sys.modules)"
+    code = "import sys, engine.ingest.readers.database.reader; print('sqlalchemy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
 

@@ -16,10 +16,10 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
-from ...errors import SourceError
-from ...types import MetaValue, SourceFailure, SourceText
-from .database_connection import ReadOnlyDatabase, open_database
-from .database_schema import (
+from ....errors import SourceError
+from ....types import MetaValue, SourceFailure, SourceText
+from .connection import ReadOnlyDatabase, open_database
+from .schema import (
     Catalogue,
     Column,
     ForeignKey,

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus
 
-from ...errors import SourceError
-from ..document import one_line, sanitise_text
+from ....errors import SourceError
+from ...document import one_line, sanitise_text
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine

@@ -18,10 +18,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from ...errors import SourceError
-from ..document import iso_date, one_line, sanitise_text
-from .database_connection import ReadOnlyDatabase
-from .markdown_writer import pipe_table
+from ....errors import SourceError
+from ...document import iso_date, one_line, sanitise_text
+from ..markdown_writer import pipe_table
+from .connection import ReadOnlyDatabase
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Inspector

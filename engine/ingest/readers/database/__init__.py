@@ -1,0 +1,1 @@
+"""Tables and rows of SQL databases."""
