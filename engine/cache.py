@@ -39,7 +39,7 @@ from .providers.llm_clients import Models
 from .storage.graph_api import derived_stamp, reports_stamp
 from .storage.library import Library
 from .storage.schema import DocumentFilter, documents
-from .storage.vector_log import vector_stamp
+from .storage.vectors.log import vector_stamp
 from .types import Answer, TraceStep, Turn, Usage
 
 if TYPE_CHECKING:

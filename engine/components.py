@@ -53,14 +53,14 @@ from .retrieval.passages import embedder
 from .retrieval.retriever import HybridRetriever
 from .routing.router import QueryRouter, QuerySelector
 from .storage.bm25_index import KeywordIndex
-from .storage.external_index import ExternalDense
 from .storage.graph_api import graph_errors, is_fresh, sentence_spans
 from .storage.graph_views import GraphViewCache
 from .storage.library import Library
 from .storage.tokenization import TOKENS_VERSION, dictionary_words, tokens_with
-from .storage.vector_index import DenseIndex
-from .storage.vector_spaces import TFIDF_WORTH, VectorSpace
-from .storage.vector_stores import open_store
+from .storage.vectors.external import ExternalDense
+from .storage.vectors.index import DenseIndex
+from .storage.vectors.spaces import TFIDF_WORTH, VectorSpace
+from .storage.vectors.stores import open_store
 from .types import SourceText, StageUsage
 from .verification.pipeline import CitationVerifier
 

@@ -31,7 +31,7 @@ from .storage.namespace_library import (
     open_copy,
 )
 from .storage.schema import Namespaces, document_filter
-from .storage.vector_log import vector_stamp
+from .storage.vectors.log import vector_stamp
 
 OPEN_COPIES = 16
 """Maximum copies held open; one in use is never closed."""

@@ -5,7 +5,7 @@
 
     read           sources into texts, unchanged ones skipped     ingest.change_detection
     chunk          texts into nodes with exact spans              chunking
-    embed          chunks into vectors                            storage.vector_index, embeddings
+    embed          chunks into vectors                            storage.vectors, embeddings
     extract        names and relations by rules                   graph.extraction
     commit         text, vectors, keywords, facts, one batch of   storage.library
                    documents a transaction

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.storage import external_index as store_dense
-from engine.storage.external_index import ExternalDense
 from engine.storage.graph_api import Chunk, put_chunks
 from engine.storage.library import Library, WindowVector
-from engine.storage.vector_stores import StoreKind, open_store
+from engine.storage.vectors import external as store_dense
+from engine.storage.vectors.external import ExternalDense
+from engine.storage.vectors.stores import StoreKind, open_store
 from engine.types import SourceText
 
 IMPORTED_BY_STORES = ("llama_index.vector_stores.qdrant", "llama_index.vector_stores.postgres")

@@ -33,7 +33,7 @@ from ..storage.graph_api import (
 from ..storage.library import Library, unit_length
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight, tokens
-from ..storage.vector_spaces import LEAST_WEIGHT, VectorSpace, space_weights
+from ..storage.vectors.spaces import LEAST_WEIGHT, VectorSpace, space_weights
 from ..types import Passage, TraceStep
 from .fusion import (
     ExtraRetriever,

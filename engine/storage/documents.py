@@ -19,7 +19,6 @@ from ..errors import TooManyRemovals
 from ..ingest.discovery import DiscoveredSources
 from ..ingest.document import sanitise_text
 from ..types import SEPARATOR, MetaValue, PendingChunk, SourceFailure, source_id
-from .external_index import ExternalDense
 from .graph_api import chunk_table, forget_derived, raise_generation
 from .integrity import find_damage
 from .library import DocumentRow, Library
@@ -32,7 +31,8 @@ from .schema import (
     metadata_text,
     metadata_values,
 )
-from .vector_spaces import VectorSpace
+from .vectors.external import ExternalDense
+from .vectors.spaces import VectorSpace
 
 if TYPE_CHECKING:
     from .indexer import Indexer

@@ -23,7 +23,6 @@ from ..errors import EngineError, LibraryBusy, LibraryUnusable
 from ..events import Progress, no_progress
 from ..types import PendingChunk, SourceFailure, SourceText
 from .bm25_index import KeywordIndex, context_prefix, nearest_heading
-from .external_index import ExternalDense
 from .files import invalidate_snapshots
 from .graph_api import (
     EXTRACT,
@@ -56,8 +55,9 @@ from .preparation import (
     nodes_without_vectors,
 )
 from .usage_log import drop_stale_replies
-from .vector_cache import delete_blocks, removed_rows, scrub_vectors
-from .vector_spaces import VectorSpace
+from .vectors.cache import delete_blocks, removed_rows, scrub_vectors
+from .vectors.external import ExternalDense
+from .vectors.spaces import VectorSpace
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode

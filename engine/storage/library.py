@@ -74,7 +74,7 @@ from .schema import (
     stamp_schema,
     vectors,
 )
-from .vector_log import note_vector_change, vector_stamp
+from .vectors.log import note_vector_change, vector_stamp
 
 
 def prepare_folder(folder: Path, database_name: str, *, create: bool) -> None:

@@ -1,7 +1,7 @@
 """Indexes of a library as LlamaIndex sees them: `VectorStoreIndex`, its store, `BM25Retriever`.
 
 A chunk longer than the encoder's window is embedded in windows. Texts are embedded once per model,
-by hash. What is stored here is searched by `vector_index.DenseIndex`.
+by hash. What is stored here is searched by `vectors.index.DenseIndex`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ from ..embeddings.embedding_model import EmbeddingModel
 from ..embeddings.llamaindex import as_llamaindex
 from ..ingest.document import normalise_text
 from .bm25_index import KeywordIndex, context_prefix
-from .external_index import Dense
 from .graph_api import (
     chunk_of_node,
     chunk_table,
@@ -50,7 +49,8 @@ from .graph_api import (
 )
 from .library import Library, WindowVector
 from .schema import document_filter
-from .vector_index import DenseIndex
+from .vectors.external import Dense
+from .vectors.index import DenseIndex
 
 if TYPE_CHECKING:
     from llama_index.core.data_structs import IndexDict

@@ -31,7 +31,7 @@ from .graph_api import (
 )
 from .library import Library
 from .schema import keywords, vectors
-from .vector_spaces import VectorSpace
+from .vectors.spaces import VectorSpace
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, TextNode

@@ -44,7 +44,7 @@ from engine.storage.bm25_index import KeywordIndex
 from engine.storage.graph_api import read_chunks, read_view
 from engine.storage.library import Library
 from engine.storage.tokenization import tokens
-from engine.storage.vector_index import DenseIndex
+from engine.storage.vectors.index import DenseIndex
 
 MOST_QUESTIONS = 200
 DENSE_DEPTH = 400

@@ -19,9 +19,9 @@ import store_at_work as at_work
 from llama_index.core.embeddings import MockEmbedding
 
 from engine.errors import VectorStoreUnavailable
-from engine.storage.external_index import ExternalDense, expected_points, read_stamp
 from engine.storage.library import Library
-from engine.storage.vector_stores import StoreKind, open_store
+from engine.storage.vectors.external import ExternalDense, expected_points, read_stamp
+from engine.storage.vectors.stores import StoreKind, open_store
 
 # --- killed ---------------------------------------------------------------------------------------
 

@@ -15,12 +15,12 @@ from sqlalchemy.engine import make_url
 from stalling_proxy import StallingProxy
 
 from engine.errors import VectorStoreUnavailable
-from engine.storage import external_index as store_dense
-from engine.storage.external_index import Dense, ExternalDense, SyncResult
 from engine.storage.graph_api import Chunk, put_chunks
 from engine.storage.library import Library, WindowVector
-from engine.storage.vector_index import DenseIndex
-from engine.storage.vector_stores import collection_name, open_store
+from engine.storage.vectors import external as store_dense
+from engine.storage.vectors.external import Dense, ExternalDense, SyncResult
+from engine.storage.vectors.index import DenseIndex
+from engine.storage.vectors.stores import collection_name, open_store
 from engine.types import SourceText
 
 MODEL, OTHER = "model", "another model"
@@ -298,8 +298,8 @@ def test_ghosts_are_removed_and_losses_restored_by_a_repair(
 
 
 def _nodes(library: Library, store: Any) -> list[Any]:
-    from engine.storage.external_index import _nodes as nodes
-    from engine.storage.external_index import expected_points
+    from engine.storage.vectors.external import _nodes as nodes
+    from engine.storage.vectors.external import expected_points
 
     with library.read() as connection:
         return nodes(connection, expected_points(connection, model=MODEL), model=MODEL)

@@ -16,14 +16,16 @@ from sqlalchemy import select, text
 
 from engine import KnowledgeEngine
 from engine.errors import LibraryBusy, LibraryUnusable
-from engine.storage import bm25_index, vector_cache, vector_index
+from engine.storage import bm25_index
 from engine.storage import files as derived
 from engine.storage.bm25_index import KeywordIndex
 from engine.storage.graph_api import Chunk, chunk_table, put_chunks, write_state
 from engine.storage.library import Library, WindowVector, unit_length
 from engine.storage.schema import documents
 from engine.storage.usage_log import UsageLog
-from engine.storage.vector_index import DenseIndex
+from engine.storage.vectors import cache as vector_cache
+from engine.storage.vectors import index as vector_index
+from engine.storage.vectors.index import DenseIndex
 from engine.types import Usage
 
 OpenEngine = Callable[..., KnowledgeEngine]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.retrieval.fusion import calibrated_cosine, rank_passages
-from engine.storage.vector_spaces import VectorSpace, space_weights
+from engine.storage.vectors.spaces import VectorSpace, space_weights
 
 UNUSED = {"open_index": None, "dense": None, "embed_model": None}
 ENGLISH = VectorSpace(**UNUSED, identity="en", english_only=True)

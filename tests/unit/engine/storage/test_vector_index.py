@@ -17,21 +17,21 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from engine.storage import files as derived
-from engine.storage import vector_cache as held_vectors
-from engine.storage import vector_index as dense
-from engine.storage import vector_log
 from engine.storage.graph_api import Chunk, facts_generation, put_chunks, write_state
 from engine.storage.library import Library, WindowVector, unit_length
 from engine.storage.schema import vectors
-from engine.storage.vector_cache import (
+from engine.storage.vectors import cache as held_vectors
+from engine.storage.vectors import index as dense
+from engine.storage.vectors import log as vector_log
+from engine.storage.vectors.cache import (
     VectorBlock,
     VectorSegment,
     divide,
     followed_vectors,
     read_vectors,
 )
-from engine.storage.vector_index import DenseIndex
-from engine.storage.vector_log import vector_stamp, vectors_changed_since
+from engine.storage.vectors.index import DenseIndex
+from engine.storage.vectors.log import vector_stamp, vectors_changed_since
 
 DIMENSION = 32
 MODEL = "m"
@@ -505,7 +505,7 @@ def test_a_program_that_ends_while_cells_are_made_ends_cleanly(
 ) -> None:
     program = f"""
 import numpy as np, time
-from engine.storage import vector_index as dense
+from engine.storage.vectors import index as dense
 from engine.storage.library import Library
 def endless(block, *, is_wanted):
     while is_wanted():

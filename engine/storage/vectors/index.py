@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from .library import Library, unit_length
-from .vector_cache import (
+from ..library import Library, unit_length
+from .cache import (
     KEPT_FROM,
     VectorSegment,
     changed_vectors,
@@ -36,7 +36,7 @@ from .vector_cache import (
     scrub_vectors,
     unwanted_rows,
 )
-from .vector_log import vector_stamp, vectors_changed_since
+from .log import vector_stamp, vectors_changed_since
 
 _STOPPING = threading.Event()
 _running: set[threading.Thread] = set()

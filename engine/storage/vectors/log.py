@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 from sqlalchemy import Connection
 
-from .graph_api import chunks_gone_since, facts_generation, read_state, write_state
+from ..graph_api import chunks_gone_since, facts_generation, read_state, write_state
 
 COUNT = "vectors"
 """Key of the state table: how often vectors changed."""

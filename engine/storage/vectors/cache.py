@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
-from . import files
-from .graph_api import load_array, rows_in
-from .postings import places_among
-from .schema import vectors
+from .. import files
+from ..graph_api import load_array, rows_in
+from ..postings import places_among
+from ..schema import vectors
 
 HEAD_BYTES = 16
 WORN_ABOVE = 0.25

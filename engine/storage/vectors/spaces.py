@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from .external_index import Dense
+from .external import Dense
 
 if TYPE_CHECKING:
-    from ..embeddings.embedding_model import EmbeddingModel
-    from .llamaindex import WindowedVectorIndex
+    from ...embeddings.embedding_model import EmbeddingModel
+    from ..llamaindex import WindowedVectorIndex
 
 TFIDF_WORTH = 0.5
 """Weight of hashed words beside BM25; measured: more helps, 1 hurts."""

@@ -26,13 +26,13 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
-from ..errors import LibraryBusy, LibraryUnusable, VectorStoreUnavailable
-from .graph_api import chunk_table, in_batches
-from .library import Library, unit_length
-from .schema import documents, vectors
-from .vector_cache import count_vectors
-from .vector_log import vector_stamp
-from .vector_stores import BATCH, OpenStore, collection_name, sha256_hex, translate_error
+from ...errors import LibraryBusy, LibraryUnusable, VectorStoreUnavailable
+from ..graph_api import chunk_table, in_batches
+from ..library import Library, unit_length
+from ..schema import documents, vectors
+from .cache import count_vectors
+from .log import vector_stamp
+from .stores import BATCH, OpenStore, collection_name, sha256_hex, translate_error
 
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode

@@ -16,8 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
-from ...concurrency import WorkCancelled, run_with_timeout
-from ...errors import MissingExtra, SettingsError, VectorStoreUnavailable
+from ....concurrency import WorkCancelled, run_with_timeout
+from ....errors import MissingExtra, SettingsError, VectorStoreUnavailable
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode, TextNode

@@ -1,0 +1,1 @@
+"""Vectors of chunks: search, spaces, and stores outside the library."""
