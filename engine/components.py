@@ -69,9 +69,9 @@ if TYPE_CHECKING:
 
     from .answering.global_search.context import Effort
     from .chunking.strategy import ChunkOptions
-    from .cost_estimate import CostEstimator
     from .embeddings.cross_encoder import CrossEncoder
     from .embeddings.embedding_model import EmbeddingModel
+    from .enrichment.cost_estimate import CostEstimator
     from .enrichment.entities import EntityRefiner
     from .enrichment.extraction import LLMExtractionRunner
     from .enrichment.reports import ReportWriter
@@ -406,7 +406,7 @@ class Components:
     @cached_property
     def forecasts(self) -> CostEstimator:
         """Estimator of what adding documents costs."""
-        from .cost_estimate import CostEstimator
+        from .enrichment.cost_estimate import CostEstimator
 
         settings, tokeniser = self._settings.graph, self._tokeniser
         return CostEstimator(

@@ -19,7 +19,7 @@ from .storage.graph_api import Prompt, graph_errors
 from .storage.library import Library
 
 if TYPE_CHECKING:
-    from .cost_estimate import Model as ForecastModel
+    from .enrichment.cost_estimate import Model as ForecastModel
     from .enrichment.entities import EntityRefiner
     from .enrichment.extraction import LLMExtractionRunner
     from .enrichment.reports import ReportWriter
@@ -130,8 +130,8 @@ def build_report_writer(
 
 def estimate_models(models: Models) -> dict[str, ForecastModel]:
     """Return the models of a cost estimate, with their token prices."""
-    from .cost_estimate import EXTRACTION, REPORTS
-    from .cost_estimate import Model as ForecastModel
+    from .enrichment.cost_estimate import EXTRACTION, REPORTS
+    from .enrichment.cost_estimate import Model as ForecastModel
     from .enrichment.entities import NAMES, SUMMARIES
 
     reader = models.extraction

@@ -21,7 +21,7 @@ from .session import (
 )
 
 if TYPE_CHECKING:
-    from ..entities import CurationChange, DecisionRow, EntityRow
+    from ..knowledge_graph.entities import CurationChange, DecisionRow, EntityRow
 
 Entity = Annotated[str, typer.Argument(help="One of its names, or its id.")]
 
@@ -41,7 +41,7 @@ def show(
     json_output: JsonOption = False,
 ) -> None:
     """Show an entity: names, sentences, relations, communities."""
-    from ..graph_explorer import entity_lines, neighbourhood_lines
+    from ..knowledge_graph.explorer import entity_lines, neighbourhood_lines
 
     with reading(library, profile, asks_models=False) as engine:
         if hops:
@@ -66,7 +66,7 @@ def path(
     json_output: JsonOption = False,
 ) -> None:
     """Show how two entities hang together, each step with the sentence that says so."""
-    from ..graph_explorer import path_lines
+    from ..knowledge_graph.explorer import path_lines
 
     with reading(library, profile, asks_models=False) as engine:
         found = engine.graph.paths(
@@ -99,7 +99,7 @@ def communities(
     json_output: JsonOption = False,
 ) -> None:
     """List communities, or show one with its report and where each finding stands."""
-    from ..graph_explorer import community_lines, community_list_lines
+    from ..knowledge_graph.explorer import community_lines, community_list_lines
 
     with reading(library, profile, asks_models=False) as engine:
         graph = engine.graph

@@ -71,10 +71,10 @@ if TYPE_CHECKING:
 
     from ..agent.web import WebSearch
     from ..embeddings.embedding_model import EmbeddingModel
-    from ..entities import EntityEditor
     from ..evaluation.answers import AnswerReport, Judge
     from ..evaluation.gold import GoldQuestion
-    from ..graph_explorer import GraphExplorer
+    from ..knowledge_graph.entities import EntityEditor
+    from ..knowledge_graph.explorer import GraphExplorer
     from ..memory.service import MemoryService
     from ..storage.schema import Filters, Namespaces
 
@@ -493,7 +493,12 @@ class KnowledgeEngine(DocumentMethods, LlamaIndexMethods):
         `ask`: nothing of other documents is in the file. Names are in `language` ("en", "zh") where
         they are known in it; by default in that of the question, else of most mentions.
         """
-        from ..graph_explorer import export_suffix, select_subgraph, subgraph_of_answer, write_graph
+        from ..knowledge_graph.explorer import (
+            export_suffix,
+            select_subgraph,
+            subgraph_of_answer,
+            write_graph,
+        )
 
         if sum((bool(focus), community is not None, bool(question))) > 1:
             raise SettingsError("choose one part of the graph: focus, community or question")
@@ -580,14 +585,14 @@ class KnowledgeEngine(DocumentMethods, LlamaIndexMethods):
             with self._readings.of(namespace) as reading:
                 yield reading.library, reading.parts.graph_views
 
-        from ..graph_explorer import GraphExplorer
+        from ..knowledge_graph.explorer import GraphExplorer
 
         return GraphExplorer(readings)
 
     @property
     def entities(self) -> EntityEditor:
         """Entity editor: inspect and override entity resolution."""
-        from ..entities import EntityEditor
+        from ..knowledge_graph.entities import EntityEditor
 
         return EntityEditor(self._library, derive=self._whole.parts.indexer.derived)
 

@@ -1,1 +1,1 @@
-"""Work of language models on a library: extraction, reports and entities."""
+"""Work of language models on a library: extraction, reports and entities, and their cost."""

@@ -19,7 +19,12 @@ from pydantic import TypeAdapter, ValidationError, create_model
 from ..concurrency import WorkCancelled
 from ..errors import QuestionError, SourceError, UnknownName, field_problems
 from ..events import AnswerEvent, StepEvent
-from ..graph_explorer import community_lines, community_list_lines, entity_lines, path_lines
+from ..knowledge_graph.explorer import (
+    community_lines,
+    community_list_lines,
+    entity_lines,
+    path_lines,
+)
 from ..plain_text import nearest_lines, place_of, source_lines
 from ..storage.graph_api import EntityPath
 from ..types import Answer, IngestReport, MetaValue, Passage, Turn

@@ -9,8 +9,8 @@ import pytest
 
 from engine import KnowledgeEngine
 from engine.config import Settings
-from engine.entities import EntityRow
 from engine.errors import GraphStageError
+from engine.knowledge_graph.entities import EntityRow
 
 LAMP = "Captain Ada Brine lit the lamp at Gull Quay. Orrin Vale repaired it with Tomas Reed."
 PETREL = "Orrin Vale owned the Petrel, and Tomas Reed was the mate of the Petrel until 1912."

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from ...engine import KnowledgeEngine
 from ...errors import GraphStageError, SettingsError
-from ...graph_explorer import GraphExplorer
+from ...knowledge_graph.explorer import GraphExplorer
 from ...storage.graph_api import (
     CommunityDetail,
     CommunityList,

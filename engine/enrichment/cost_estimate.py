@@ -18,10 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from graph.text.cjk import is_chinese
 
-from .enrichment.entities import NAMES, SUMMARIES, EntityRefiner
-from .enrichment.extraction import LLMExtractionRunner
-from .enrichment.reports import ReportWriter
-from .storage.graph_api import (
+from ..storage.graph_api import (
     CUT_OFF,
     OCCURS_WITH,
     Chunk,
@@ -42,9 +39,12 @@ from .storage.graph_api import (
     report_prompt,
     text_sha,
 )
-from .storage.library import Library
-from .storage.preparation import read_alone
-from .types import Estimate, SourceText, StageUsage
+from ..storage.library import Library
+from ..storage.preparation import read_alone
+from ..types import Estimate, SourceText, StageUsage
+from .entities import NAMES, SUMMARIES, EntityRefiner
+from .extraction import LLMExtractionRunner
+from .reports import ReportWriter
 
 if TYPE_CHECKING:
     from llama_index.core.schema import BaseNode

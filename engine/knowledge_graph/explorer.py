@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from .arguments import checks_types
-from .errors import QuestionError, SettingsError, SourceError
-from .storage.graph_api import (
+from ..arguments import checks_types
+from ..errors import QuestionError, SettingsError, SourceError
+from ..storage.graph_api import (
     OCCURS_WITH,
     CommunityDetail,
     CommunityList,
@@ -42,13 +42,13 @@ from .storage.graph_api import (
     read_export,
     seen_export,
 )
-from .storage.graph_views import GraphViewCache
-from .storage.library import Library
-from .storage.schema import DocumentFilter, document_filter
-from .types import Answer
+from ..storage.graph_views import GraphViewCache
+from ..storage.library import Library
+from ..storage.schema import DocumentFilter, document_filter
+from ..types import Answer
 
 if TYPE_CHECKING:
-    from .storage.schema import Filters, Namespaces
+    from ..storage.schema import Filters, Namespaces
 
 MAX_LIMIT = 1_000
 MAX_HOPS = 6
@@ -438,11 +438,11 @@ def select_subgraph(
 ) -> Subgraph:
     """Select the neighbourhood of an entity, a community, or the whole graph."""
     if focus:
-        from .storage.graph_api import neighbourhood_subgraph
+        from ..storage.graph_api import neighbourhood_subgraph
 
         return neighbourhood_subgraph(export, focus, hops=hops)
     if community is not None:
-        from .storage.graph_api import part_of_community
+        from ..storage.graph_api import part_of_community
 
         return part_of_community(export, community)
     return Subgraph(export=export)
@@ -450,7 +450,7 @@ def select_subgraph(
 
 def subgraph_of_answer(export: GraphExport, answer: Answer) -> Subgraph:
     """Return the subgraph behind an answer, with the answer."""
-    from .storage.graph_api import part_of_answer
+    from ..storage.graph_api import part_of_answer
 
     quotes = [
         Quote(number=one.number, title=one.title, text=one.quote, chunk_id=one.chunk_id)
@@ -503,25 +503,25 @@ def export_suffix(target: Path) -> str:
 def _content(part: Subgraph, target: Path, *, max_nodes: int) -> bytes:
     match export_suffix(target):
         case ".html":
-            from .storage.graph_api import to_html
+            from ..storage.graph_api import to_html
 
             return to_html(part, max_nodes=max_nodes).encode("utf8")
         case ".graphml":
-            from .storage.graph_api import to_graphml
+            from ..storage.graph_api import to_graphml
 
             return to_graphml(part.export).encode("utf8")
         case ".svg":
-            from .storage.graph_api import draw_picture, to_svg
+            from ..storage.graph_api import draw_picture, to_svg
 
             return to_svg(draw_picture(part)).encode("utf8")
         case ".png":
-            from .storage.graph_api import draw_picture, to_png
+            from ..storage.graph_api import draw_picture, to_png
 
             drawn = to_png(draw_picture(part))
             if drawn.note:
                 _log.warning("%s", drawn.note)
             return drawn.content
         case _:
-            from .storage.graph_api import to_json
+            from ..storage.graph_api import to_json
 
             return to_json(part.export).encode("utf8")

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from .arguments import checks_types
-from .ingest.document import sanitise_text
-from .storage.graph_api import (
+from ..arguments import checks_types
+from ..ingest.document import sanitise_text
+from ..storage.graph_api import (
     NamedEntity,
     OverrideEffect,
     OverrideState,
@@ -23,7 +23,7 @@ from .storage.graph_api import (
     put_curation,
     standing_decisions,
 )
-from .storage.library import Library
+from ..storage.library import Library
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

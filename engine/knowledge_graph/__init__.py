@@ -1,0 +1,1 @@
+"""Exploration, export and user overrides of the knowledge graph."""
