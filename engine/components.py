@@ -20,7 +20,7 @@ from .agent.service import AgentSearch
 from .agent.web import WebSearch
 from .answering.answerer import ContextPacker, LocalAnswerer
 from .answering.connections import ConnectionAnswerer
-from .answering.extractive.likeness import LikenessReader
+from .answering.extractive.likeness import LikenessReader, ReaderWithVectors
 from .answering.global_search.search import GlobalAnswerer
 from .config import (
     ChunkSettings,
@@ -30,7 +30,7 @@ from .config import (
     VectorSettings,
 )
 from .conversation import QueryRewriter
-from .embeddings.choice import cosine_floor, reads_english_only
+from .embeddings.choice import cosine_floor, is_bundled, reads_english_only
 from .embeddings.multilingual import MultilingualEmbedding
 from .embeddings.tfidf import TfidfEmbedding
 from .embeddings.tokenizer import Tokeniser, load_tokeniser, split_windows, windows_and_sentences
@@ -307,13 +307,20 @@ class Components:
             correction=correction,
             reflection=reflection,
             connections=ConnectionAnswerer(self._library, self.graph_views, self._reader),
-            reader=self._reader,
+            reader=self._with_vectors(self._reader),
             likeness=self._likeness,
         )
         self.agent = AgentSearch(
             settings.agent, local=self.local, retriever=retriever, client=client, web=web_search
         )
         self._build_overviews(checks)
+
+    def _with_vectors(self, reader: CrossEncoder | None) -> CrossEncoder | ReaderWithVectors | None:
+        """Return the reader, with vectors beside it where their model is at hand."""
+        model = self._embed_model
+        if reader is None or model is None or not is_bundled(model):
+            return reader
+        return ReaderWithVectors(reader, model)
 
     def _build_overviews(self, checks: CitationVerifier) -> None:
         settings = self._settings

@@ -328,7 +328,7 @@ class AnswerSettings(_Section):
     """Budgets and thresholds of what is said.
 
     `budget_tokens` are those of the sources of one answer: by default a sixteenth of the model's
-    window, 6,000 at the least where a model answers, and 3,000 without one.
+    window, and 6,000 at the least.
 
     Without a language model the `reader`, a cross-encoder on this machine, chooses the excerpt that
     answers (English); with `none`, or where its file is missing, rules do.

@@ -56,8 +56,9 @@ from .extractive.answer import extractive_answer
 from .extractive.chinese.fact_questions import fact_question
 from .extractive.chinese.facts import CANDIDATES, SHOWN, fact_searches, facts_first
 from .extractive.chinese.known_as import KnownAs, name_candidates, other_name_searches
-from .extractive.excerpt import READ_PASSAGES, Reader, direct_first
+from .extractive.excerpt import READ_PASSAGES, Reader, WholeReader
 from .extractive.intent import asked_person, question_intent
+from .extractive.passage_order import direct_first
 from .packing import (
     Draft,
     PackedContext,
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
 
 _FRAME_TOKENS = 48
 """The lines around sources, and what a chat template puts around two messages."""
-_EXTRACTED_TOKENS, _WRITTEN_TOKENS = 3_000, 6_000
+_LEAST_TOKENS = 6_000
 """Default tokens of sources without a model, and the least where one answers."""
 _SHARE_OF_WINDOW = 1 / 16
 """Default share of a model's window that sources take, where that is more."""
@@ -139,9 +140,8 @@ class ContextPacker:
         given, gateway = self._settings.budget_tokens, self.gateway
         if given is not None:
             return given
-        if gateway is None:
-            return _EXTRACTED_TOKENS
-        return max(_WRITTEN_TOKENS, int(_SHARE_OF_WINDOW * gateway.context_window))
+        window = gateway.context_window if gateway is not None else 0
+        return max(_LEAST_TOKENS, int(_SHARE_OF_WINDOW * window))
 
     def pack(
         self,
@@ -262,7 +262,7 @@ class LocalAnswerer:
         reflection: Reflection | None,
         connections: ConnectionAnswerer,
         reader: Reader | None = None,
-        likeness: Reader | None = None,
+        likeness: WholeReader | None = None,
     ) -> None:
         self._library = library
         self._settings = settings

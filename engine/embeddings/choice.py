@@ -160,7 +160,7 @@ def choose_models(
     if not chain:
         return NO_EMBEDDING
     fault = model_fault(EMBEDDING, environment, by_size=True)
-    usable = [model for model in chain if not (fault and _is_bundled(model))]
+    usable = [model for model in chain if not (fault and is_bundled(model))]
     notes = [_without(EMBEDDING, fault)] if len(usable) < len(chain) else []
     second = MultilingualEmbedding(environment=environment) if multilingual else None
     first = None
@@ -189,7 +189,8 @@ def choose_models(
     return replace(choice, notes=tuple(notes))
 
 
-def _is_bundled(model: EmbeddingModel) -> bool:
+def is_bundled(model: EmbeddingModel) -> bool:
+    """Check for the bundled model, behind whatever wraps it."""
     return isinstance(unwrap_embedding(model), BundledEmbedding)
 
 

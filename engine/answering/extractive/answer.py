@@ -9,6 +9,9 @@ from dataclasses import replace
 from functools import cache, partial
 from types import MappingProxyType
 
+import numpy as np
+from numpy.typing import NDArray
+
 from graph.text.cjk import in_script_of
 
 from ...prompts import HESITATION, UNSURE, language_of
@@ -25,9 +28,9 @@ from .chinese.known_as import UNKNOWN, KnownAs
 from .evidence import evidence_features
 from .excerpt import (
     Reader,
+    WholeReader,
     around,
     choose_excerpts,
-    is_across,
     likeliest_place,
     told_at_one_place,
 )
@@ -38,6 +41,7 @@ from .intent import (
     strip_intent_words,
 )
 from .likeness import answer_across
+from .passage_order import is_across
 from .presentation import tell_excerpts, tell_sentences
 from .question_type import answer_types, classify_question, strip_question_words
 from .read_spans import SpanReader
@@ -72,7 +76,7 @@ def extractive_answer(
     sure: float = SURE,
     one_excerpt: bool = False,
     read: Reader | None = None,
-    likeness: Reader | None = None,
+    likeness: WholeReader | None = None,
     text_at: TextAt | None = None,
     types: Mapping[str, str] = MappingProxyType({}),
     known_as: KnownAs = UNKNOWN,
@@ -172,7 +176,7 @@ def _decided(
     language = language_of(question)
     likely = _likely(draft.figures, language)
     if likely >= least:
-        below = DOUBTED if is_excerpt else HESITANT
+        below = DOUBTED[language] if is_excerpt else HESITANT
         return _hesitant(draft, question, below=1.0 if is_one_sided else below)
     is_near = may_be_near and _is_near(draft.figures, language)
     detail = f"evidence {likely:.2f} is below {least:.2f}"
@@ -252,7 +256,10 @@ def _figures(
         logits=_logits(analysis, excerpts, read),
     )
     logits = [each.logit for each in excerpts if each.logit is not None]
-    if read is not None and analysis.asked.language == "zh" and not analysis.is_decided:
+    likely = excerpts[0].likely if excerpts else None
+    if likely is not None and intent != "comparison":
+        found = {**found, "logit": max(logits), "held": likely, "evidence": likely}
+    elif read is not None and analysis.asked.language == "zh" and not analysis.is_decided:
         read_as = logits or read(analysis.question, _chains(analysis)).tolist()
         found = _by_likeness(found, read_as, are_sentences=intent is None or not excerpts)
     elif max(logits, default=0.0) >= SAID_FROM:
@@ -265,7 +272,7 @@ def _figures(
 NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": 2.0}
 """Probability that the library holds the answer, or the reader's logit, from which what is nearest
 is told below a word of doubt."""
-HESITANT, DOUBTED = 0.4, 0.3
+HESITANT, DOUBTED = 0.4, {"en": 0.3, "zh": 0.35}
 """An answer that is likely to be right by less is told below a word of doubt; an excerpt, too."""
 
 
@@ -323,11 +330,25 @@ def _chains(analysis: Analysis) -> list[str]:
     return [chain_text(analysis.weighed, row, analysis.passages) for row in analysis.rows]
 
 
-def _renaming(read: Reader | None, known_as: KnownAs) -> Reader | None:
+def _renaming(read: WholeReader | None, known_as: KnownAs) -> Reader | None:
     """Return a reader of texts in which things have the names that the question uses."""
     if read is None:
         return None
-    return lambda question, texts: read(question, [known_as.read(text) for text in texts])
+    return _RenamingReader(read, known_as)
+
+
+class _RenamingReader:
+    """Reader of texts in which things have the names that the question uses."""
+
+    def __init__(self, read: WholeReader, known_as: KnownAs) -> None:
+        self._read = read
+        self._known_as = known_as
+
+    def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return self._read(question, [self._known_as.read(text) for text in texts])
+
+    def whole(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return self._read.whole(question, [self._known_as.read(text) for text in texts])
 
 
 def _that_state(sentences: list[Sentence], passages: Sequence[Passage]) -> list[Sentence]:

@@ -39,7 +39,8 @@ class Excerpt:
     """Excerpt `source.text[start:end]` below its heading; `source` holds a passage of the answer.
 
     `logit` is the reader's, of the part that it read; None without a reader. `lead` is the place
-    in `source.text` of the sentence that answers by itself, where there is one.
+    in `source.text` of the sentence that answers by itself, where there is one. `likely` is the
+    probability that it answers; None where the logit tells.
     """
 
     source: Passage
@@ -50,19 +51,22 @@ class Excerpt:
     score: float
     logit: float | None
     lead: tuple[int, int] | None = None
+    likely: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Best:
     """The best block with its score, and what the reader gave it; None without one.
 
-    `lead` is where the sentence that answers by itself stands in the block's passage.
+    `lead` is where the sentence that answers by itself stands in the block's passage; `likely` the
+    probability that the block answers, None where the logit tells.
     """
 
     block: ExcerptBlock
     score: float
     logit: float | None
     lead: tuple[int, int] | None = None
+    likely: float | None = None
 
 
 def in_section(one: ExcerptBlock, other: ExcerptBlock) -> bool:
@@ -98,6 +102,7 @@ def listed_sections(
         text=text[start:end],
         score=best.score,
         logit=best.logit,
+        likely=best.likely,
     )
 
 
@@ -174,6 +179,7 @@ def extended(
         score=best.score,
         logit=best.logit,
         lead=lead,
+        likely=best.likely,
     )
 
 
@@ -205,6 +211,7 @@ def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | 
         text=text[: cut_long(text)],
         score=best.score,
         logit=best.logit,
+        likely=best.likely,
     )
 
 
@@ -229,6 +236,7 @@ def short_excerpt(best: Best, passage: Passage) -> Excerpt:
         text=passage.text[block.start : end],
         score=best.score,
         logit=best.logit,
+        likely=best.likely,
     )
 
 

@@ -21,11 +21,16 @@ from ...prompts import UNSURE, language_of
 from ...storage.graph_api import sentence_spans
 from ...types import Passage
 from ..packing import Draft, TextAt, abstain, cite_span
-from .excerpt import Reader, in_own_language, nearest_excerpt
+from .excerpt import Reader, nearest_excerpt
 from .extent import render_excerpt
+from .passage_order import in_own_language
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from ...embeddings.cross_encoder import CrossEncoder
+    from ...embeddings.embedding_model import EmbeddingModel
+    from ...embeddings.span_reading import Reading
 
 LOGITS, UNLIKE = 14.8, -0.06
 """Logits of a cosine of 1 above one of 0, and the cosine of texts that have nothing in common."""
@@ -46,7 +51,11 @@ class LikenessReader:
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.
         """
-        read = [_nearest_part(question, text) for text in texts]
+        return self.whole(question, [_nearest_part(question, text) for text in texts])
+
+    def whole(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return a logit for each text by all its words, in input order."""
+        read = list(texts)
         asked, known = self._latest
         near = known if asked == question else {}
         new = [part for part in dict.fromkeys(read) if part not in near]
@@ -56,6 +65,34 @@ class LikenessReader:
             near = {**near, **dict(zip(new, cosines.tolist(), strict=True))}
             self._latest = (question, near)
         return np.array([LOGITS * (near[part] - UNLIKE) for part in read])
+
+
+class ReaderWithVectors:
+    """The cross-encoder, and beside it the vectors by which passages are found.
+
+    Args:
+        reader: reads a question and a text together.
+        model: has vectors of texts and of questions, in one space.
+    """
+
+    def __init__(self, reader: CrossEncoder, model: EmbeddingModel) -> None:
+        self._reader = reader
+        self._model = model
+
+    def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the cross-encoder's logit for each text, in input order."""
+        return self._reader(question, texts)
+
+    def read(self, question: str, texts: Sequence[str]) -> list[Reading]:
+        """Return the cross-encoder's reading of each text, in input order."""
+        return self._reader.read(question, texts)
+
+    def whole(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the cosine of each text's vector and the question's, in input order."""
+        by = np.array(self._model.get_query_embedding(question), dtype=np.float64)
+        vectors = self._model.get_text_embedding_batch(list(texts))
+        cosines: NDArray[np.float64] = np.array(vectors, dtype=np.float64) @ by
+        return cosines
 
 
 def _nearest_part(question: str, text: str) -> str:
@@ -128,7 +165,9 @@ def _nearest_told(
     best = nearest_excerpt(question, passages, read=read, text_at=text_at)
     if best is None or best.logit is None:
         return abstain(language, detail="nothing to compare the question with")
-    held = 1.0 / (1.0 + math.exp(ODDS * (EVEN - best.logit)))
+    held = best.likely
+    if held is None:
+        held = 1.0 / (1.0 + math.exp(ODDS * (EVEN - best.logit)))
     figures = {"held": held, "evidence": held, "logit": best.logit}
     detail = f"nearest block of another language, likeness {best.logit:.1f}, evidence {held:.2f}"
     if held < DECLINED:

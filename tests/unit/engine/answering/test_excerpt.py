@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractive_answer
 from engine.answering.extractive.blocks import WINDOW_WORDS, count_words, split_blocks
 from engine.answering.extractive.chinese.known_as import KnownAs
-from engine.answering.extractive.excerpt import direct_first
 from engine.answering.extractive.extent import Excerpt, render_excerpt
 from engine.answering.extractive.intent import (
     compared_sides,
@@ -25,6 +24,7 @@ from engine.answering.extractive.intent import (
     shows_intent,
     strip_intent_words,
 )
+from engine.answering.extractive.passage_order import direct_first
 from engine.answering.packing import Draft
 from engine.embeddings.span_reading import Reading
 from engine.prompts import HESITATION, UNSURE, is_abstention
@@ -345,6 +345,75 @@ def test_two_sections_are_shown_only_where_the_reader_is_not_sure(logit: float, 
 
     assert draft.text.startswith("### Binary")
     assert [citation.title for citation in draft.citations] == ["Binary", "Source"][:count]
+
+
+class _WithVectors:
+    """Reader by one table of logits for words, and by another for the nearness of whole texts."""
+
+    def __init__(self, logits: dict[str, float], near: dict[str, float]) -> None:
+        self._read = _reads(**logits)
+        self._near = _reads(**near)
+
+    def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return self._read(question, texts)
+
+    def whole(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return self._near(question, texts)
+
+
+@pytest.mark.parametrize(("near", "count"), [(0.9, 2), (0.7, 1)])
+def test_a_block_that_vectors_find_nearer_is_shown_below_the_one_that_is_read_better(
+    near: float, count: int
+) -> None:
+    sources = [
+        _passage(f"## {name}\n\nTo set who owns a file, run {word} on the file.\n", name=name)
+        for name, word in (("Modes", "chmod"), ("Owners", "chown"))
+    ]
+    read = _WithVectors({"chmod": 4.0, "chown": 3.5}, {"chmod": 0.8, "chown": near})
+
+    draft = _asked("How do I set who owns a file?", sources, read=read)
+
+    assert [citation.title for citation in draft.citations] == ["Modes", "Owners"][:count]
+
+
+STORY = [
+    "船长站在甲板上看着远处的海面，天色渐渐暗了下来，风也越来越大，水手们都不说话。",
+    "夜里三更时分，暗礁撞破了船底，海水很快涌进了货舱，大家一齐动手堵住漏洞。",
+    "天亮以后，他们把小船放下水，带着干粮和淡水，向东面的小岛划去，划了整整一天。",
+    "岛上只有几棵树和一口井，井水很甜，大家喝足了水，又在树下睡了一夜。",
+    "第二天，一艘过路的渔船看见了烟火，靠过来把他们全部接走，送回了家乡。",
+    "回家以后，船长写了一封长信，把这次航行的经过一五一十地告诉了船主。",
+    "船主读完了信，马上派人到港口去，给每个水手都发了三个月的工钱，又买了一条新船。",
+    "新船下水那天，港口里挤满了人，大家都来看热闹，孩子们在码头上跑来跑去。",
+]
+
+
+def test_of_a_long_chinese_paragraph_the_nearest_part_is_shown() -> None:
+    source = _passage("# 航行\n\n" + "".join(STORY) + "\n", name="航行")
+    likeness = _WithVectors({"暗礁": 9.0}, {"井水": 9.0, "工钱": 1.0})
+
+    draft = _asked("水手们为什么喜欢岛上的井水？", [source], likeness=likeness)
+
+    assert "井水很甜" in draft.text
+    assert STORY[0] not in draft.text
+    assert count_words(draft.citations[0].quote) < count_words("".join(STORY)) * 2 / 3
+
+
+@pytest.mark.parametrize(("fused", "is_doubted"), [(1.0, False), (0.1, True)])
+def test_a_chinese_block_of_a_passage_that_was_hardly_found_is_doubted(
+    fused: float, is_doubted: bool
+) -> None:
+    texts = ("灯塔用铜灯照明，灯塔高四十米。", "灯塔的门是红的，灯塔建在岛上。")
+    sources = [
+        replace(_passage(text, name=text[:4] + text[-3:]), scores={"fused": fused})
+        for text in texts
+    ]
+    likeness = _WithVectors({"铜灯": 9.0, "红的": 8.0}, {})
+
+    draft = _asked("灯塔用什么东西照明呢？", sources, likeness=likeness)
+
+    assert ("不一定" in draft.text) is is_doubted
+    assert "铜灯" in draft.text
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,18 @@ from engine.answering.extractive.likeness import (
     LOGITS,
     UNLIKE,
     LikenessReader,
+    ReaderWithVectors,
     answer_across,
     likeness_reader,
 )
 from engine.answering.packing import abstain
+from engine.embeddings.bundled import BundledEmbedding
+from engine.embeddings.cross_encoder import CrossEncoder
 from engine.embeddings.question_encoder import QuestionEncoder
 from engine.types import Passage
 
 _ASKED = "什么是缆？"
+CABLE = "How long is the cable?"
 
 
 class _Near(QuestionEncoder):
@@ -45,6 +49,29 @@ def test_a_text_weighs_by_its_cosine() -> None:
 
     assert near == pytest.approx(LOGITS * (1 - UNLIKE))
     assert other == pytest.approx(-LOGITS * UNLIKE)
+
+
+def test_whole_texts_weigh_by_all_their_words() -> None:
+    read = LikenessReader(_Near())
+    long = "人在岸上走来走去，船在港里停着不动，海风吹着灯塔。" * 9 + "缆在海底。"
+
+    near, other = read.whole(_ASKED, [long, "人。"])
+
+    assert near == pytest.approx(LOGITS * (1 - UNLIKE))
+    assert other == pytest.approx(-LOGITS * UNLIKE)
+
+
+def test_vectors_stand_beside_the_cross_encoder() -> None:
+    reader, model = CrossEncoder(), BundledEmbedding()
+    read = ReaderWithVectors(reader, model)
+    texts = ["The boat is white.", "The cable is twelve miles long."]
+
+    cosines = read.whole(CABLE, texts)
+
+    assert read(CABLE, texts).tolist() == reader(CABLE, texts).tolist()
+    assert read.read(CABLE, texts) == reader.read(CABLE, texts)
+    assert cosines == pytest.approx(model.embed(texts) @ np.array(model.get_query_embedding(CABLE)))
+    assert cosines[1] > cosines[0]
 
 
 def test_a_heading_counts_like_the_text_below_it() -> None:

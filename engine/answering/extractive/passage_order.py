@@ -1,0 +1,58 @@
+"""Passages in the order in which an excerpt is looked for in them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graph.text.cjk import is_chinese
+
+from ...prompts import language_of
+from ...types import Passage
+from .blocks import is_contents
+from .intent import is_defined_by, question_intent, shows_intent
+
+FIRST = 6
+"""Passages whose language is looked at."""
+DEFINES = 0.5
+"""Bonus of a passage that defines what is asked about; its nearness is 2 at most."""
+
+
+def is_across(question: str, passages: Sequence[Passage]) -> bool:
+    """Check that most of the first passages are in another language than the question."""
+    first = passages[:FIRST]
+    chinese = language_of(question) == "zh"
+    return 2 * sum(is_chinese(each.text) != chinese for each in first) > len(first)
+
+
+def in_own_language(question: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Return the passages in the language of the question, in their order."""
+    chinese = language_of(question) == "zh"
+    return [each for each in passages if is_chinese(each.text) == chinese]
+
+
+def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Order passages by how near they are to the question by themselves, without the graph.
+
+    What an excerpt answers is said in one place: a passage that many others lead to is not it, and
+    a table of contents is last. A question is near by the vectors that read it and the passages.
+    """
+    is_read = language_of(question) == "en" and not is_across(question, passages)
+    names = ("fused", "dense" if is_read else "multilingual")
+    intent = question_intent(question)
+
+    def key(row: int) -> tuple[bool, float, int]:
+        passage = passages[row]
+        defines = intent == "definition" and (
+            is_defined_by(" ".join(passage.headings[-1:]) or passage.title, intent, question)
+            or shows_intent(intent, passage.text, question)
+        )
+        return is_contents(passage.text), -_nearness(passages, row, names) - DEFINES * defines, row
+
+    return [passages[row] for row in sorted(range(len(passages)), key=key)]
+
+
+def _nearness(passages: Sequence[Passage], row: int, names: Sequence[str]) -> float:
+    lists = ([each.scores.get(name, 0.0) for each in passages] for name in names)
+    return sum(
+        (some[row] - min(some)) / (max(some) - min(some)) for some in lists if max(some) > min(some)
+    )
