@@ -166,8 +166,15 @@ def choose_excerpts(
     if first is None and intent not in WHOLE:
         first = _narrowed(question, best, passages[best.block.passage], read)
     first = first or extended(best, passages[best.block.passage], text_at)
-    others = (short_excerpt(each, passages[each.block.passage]) for each in close)
+    others = (_below(each, passages[each.block.passage], text_at) for each in close)
     return [first, *(each for each in others if not _covers(first, each))]
+
+
+def _below(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt:
+    """Return a block as it is shown below another, with the list or code that it leads to."""
+    if best.block.text.rstrip().endswith((":", "：")):
+        return extended(best, passage, text_at, whole=WINDOW_WORDS, longest=WINDOW_WORDS)
+    return short_excerpt(best, passage)
 
 
 def told_at_one_place(

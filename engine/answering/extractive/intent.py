@@ -29,7 +29,7 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
     ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some))\b"
      r"|^\W*(?:what|which) are the\b"
      r"|^\W*(?:which|what) (?:[a-z-]+ )?(?!series|species|news|means)[a-z-]+(?<![ius])s"
-     r" (?:do|are|can|does)\b"),
+     r"(?: (?:in|on|of|for|with|from) [^\s,?]{1,30}(?: [^\s,?]{1,30})?)? (?:do|are|can|does)\b"),
     ("steps", r"^\W*(?:how|where) (?:do|can|should|could|must|would) (?:i|you|we|one)\b"
      r"|^\W*how(?: to\b|\W*$)"),
     ("definition", r"\bwhat do(?:es)? .{1,60} (?:mean|stand for|refer to)\b|\bmeaning of\b"),

@@ -84,6 +84,7 @@ def ask(question: str, **options: object) -> Draft:
         ("How do I install a package?", "steps"),
         ("List the branches.", "list"),
         ("Which architectures does it run on?", "list"),
+        ("Which mail programs in Debian can sign mail?", "list"),
         ("Give me the command to search for a package.", "command"),
         ("What is the difference between testing and unstable?", "comparison"),
         ("Can I sell the CDs?", "explanation"),
@@ -374,6 +375,29 @@ def test_a_block_that_vectors_find_nearer_is_shown_below_the_one_that_is_read_be
     draft = _asked("How do I set who owns a file?", sources, read=read)
 
     assert [citation.title for citation in draft.citations] == ["Modes", "Owners"][:count]
+
+
+NAMES = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta")
+
+
+def test_a_block_that_leads_to_a_list_is_shown_with_it_below_the_best_one() -> None:
+    where = "in the folder of the programs that came with the first release " * 6
+    sources = [
+        _passage("## Modes\n\nTo set who owns a file, run chmod on the file.\n", name="Modes"),
+        _passage(
+            f"## Owners\n\nTo set who owns a file, {where}run one of these as chown:\n\n"
+            + "\n\n".join(
+                f"- {name}, which came with the second of all releases;" for name in NAMES
+            ),
+            name="Owners",
+        ),
+    ]
+    read = _WithVectors({"chmod": 4.0, "chown": 3.5}, {"chmod": 0.8, "chown": 0.9})
+
+    draft = _asked("How do I set who owns a file?", sources, read=read)
+
+    assert [citation.title for citation in draft.citations] == ["Modes", "Owners"]
+    assert "- alpha" in draft.citations[1].quote
 
 
 STORY = [
