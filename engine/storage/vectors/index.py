@@ -51,6 +51,7 @@ class BackgroundDivision:
         model: the embedding model's identity.
         swap: puts a picture in the place of the one that it was made from, and gives back the one
             that is now current: another one where that has changed meanwhile.
+        note: keeps a picture for the next process.
     """
 
     def __init__(
@@ -59,10 +60,12 @@ class BackgroundDivision:
         *,
         model: str,
         swap: Callable[[VectorSegment, VectorSegment], VectorSegment],
+        note: Callable[[VectorSegment], None],
     ) -> None:
         self._folder = folder
         self._model = model
         self._swap = swap
+        self._note = note
         self._guard = threading.Lock()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -113,8 +116,10 @@ class BackgroundDivision:
             moved = compact_vectors(current, block)
             after = self._swap(current, moved)
             if after is moved:
-                return
+                break
             current = after
+        if self._is_wanted():
+            self._note(moved)
 
 
 def _stop() -> None:
@@ -147,7 +152,9 @@ class DenseIndex:
         self._folder = library.path / "derived"
         self._lock = threading.Lock()
         self._held: VectorSegment | None = None
-        self._cells = BackgroundDivision(self._folder, model=model, swap=self._swap)
+        self._cells = BackgroundDivision(
+            self._folder, model=model, swap=self._swap, note=self._note
+        )
         self._rows: list[tuple[tuple[str, ...], tuple[str, ...], Numbers]] = []
 
     def search(
@@ -265,6 +272,12 @@ class DenseIndex:
             content = self._library.content_stamp(connection)
             keep_picture(held, content=content, folder=self._folder, model=self._model)
         return held
+
+    def _note(self, held: VectorSegment) -> None:
+        """Keep a picture that was made in the background, unless the library has moved on."""
+        with self._library.read() as connection:
+            if vector_stamp(connection) == held.stamp:
+                self._noted(connection, held)
 
     def _kept(self, held: VectorSegment) -> VectorSegment:
         """Return the same picture over a block in a file, where it has that many vectors."""

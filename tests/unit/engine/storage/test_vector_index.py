@@ -321,8 +321,8 @@ def test_reopening_takes_the_kept_block_with_its_tail_and_what_is_gone(
 def test_a_state_that_was_kept_is_opened_without_reading_the_vectors(
     library: Library, many: dict[str, Matrix], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _settled(DenseIndex(library, model=MODEL))
     first = _settled(DenseIndex(library, model=MODEL))
+    assert _in_cells(first)  # made in the background, behind the first question
     for name in ("_keys", "_read", "_block"):
         monkeypatch.setattr(held_vectors, name, None)
     again = DenseIndex(library, model=MODEL)
