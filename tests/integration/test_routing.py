@@ -50,7 +50,7 @@ def stands(engine, answer) -> bool:
 
 
 def test_both_gives_the_local_answer_first_and_the_overview_after_it(engine) -> None:
-    question = "What happened at Gull Quay?"
+    question = "When did the storm break the lamp at Gull Quay?"
     local = engine.ask(question, mode="local")
     answer = engine.ask(question, mode="both")
 

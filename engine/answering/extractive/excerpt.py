@@ -111,10 +111,10 @@ SETTLED = 5.5
 """Logit of sentences beside which no block is read."""
 BOTH = {"en": 4.0, "zh": 11.0}
 """A reader's logit from which a block that names all sides is taken to compare them."""
-CLOSEST, CLOSE = 3, {"en": 4.0, "zh": 0.5}
-"""Blocks that may be shown below the best one, and the logits that they lie below it at most. Of
-English questions where vectors prefer one of them the best block answers .45 and one of both .76;
-of those where they do not the best one .73."""
+CLOSEST, CLOSE, DISPUTED = 3, {"en": 1.5, "zh": 0.5}, 4.0
+"""Blocks that may be shown below the best one, and the logits that they lie below it at most; where
+vectors find it nearer, more. Of English questions where they do the best block answers .45 and one
+of both .76; of those where they do not the best one .73."""
 IN_A_SENTENCE = frozenset(("command", "definition", "explanation"))
 """Intents that one sentence of a block may answer."""
 LEADING = 3
@@ -374,14 +374,16 @@ def _second(
 ) -> int | None:
     """Return the row of a block that may answer in the place of the best one; None without.
 
-    It is nearly as good. Where vectors read English texts, too, they find it nearer than the best.
+    It is nearly as good, or of those that are not much worse vectors find it nearer than the best.
     """
     language = language_of(question)
-    close = [each for each in rest[:CLOSEST] if scores[each] >= scores[row] - CLOSE[language]]
-    if not close or language != "en" or not isinstance(read, WholeReader):
+    vectors = read if language == "en" and isinstance(read, WholeReader) else None
+    least = scores[row] - (CLOSE[language] if vectors is None else DISPUTED)
+    close = [each for each in rest[:CLOSEST] if scores[each] >= least]
+    if vectors is None or not close:
         return close[0] if close else None
     rows = [row, *close]
-    near = read.whole(question, [_read_text(candidates[each].block, passages) for each in rows])
+    near = vectors.whole(question, [_read_text(candidates[each].block, passages) for each in rows])
     nearest = rows[int(np.argmax(near))]
     return None if nearest == row else nearest
 
