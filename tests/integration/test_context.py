@@ -30,6 +30,20 @@ def library(open_engine, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_without_a_model_an_answer_is_looked_for_in_all_long_passages_that_are_found(
+    open_engine, tmp_path: Path
+) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        for first in range(0, 60, 5):
+            text = "\n\n".join(PARAGRAPHS[first : first + 5])
+            engine.add_text(text, document_id=f"log {first}")
+        answer = engine.ask(QUESTION, mode="local")
+
+    count = load_tokeniser().count
+    assert len(answer.passages) == 10
+    assert sum(count(each.text) for each in answer.passages) > 3_500
+
+
 @pytest.fixture
 def shown(open_engine, openai_server, library: Path, tmp_path: Path):
     """Asks with settings; the answer, and the last request's system and user messages."""

@@ -9,7 +9,6 @@ from ...prompts import language_of
 from ...retrieval.passages import Sentence
 from ...storage.tokenization import TokenWeight
 from ...types import Passage
-from .adjoining import with_adjoining
 from .answer_spans import Candidate, Span, rank_spans
 from .chinese.facts import Stated
 from .chinese.known_as import KnownAs
@@ -35,6 +34,7 @@ from .sentence_selection import (
     read_shares,
     select_sentences,
     sentence_shares,
+    with_adjoining,
 )
 
 SHOWN_OF = 3

@@ -20,7 +20,6 @@ from ...retrieval.passages import Sentence, split_passages
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Passage
 from ..packing import Draft, TextAt, abstain
-from .adjoining import is_title
 from .analysis import STATED, Analysis, analyse, bound_subject, introducing, stating
 from .chinese.fact_questions import fact_question
 from .chinese.facts import mentions_fact, stated_facts
@@ -54,6 +53,7 @@ from .sentence_selection import (
     SURE,
     carried_terms,
     chain_text,
+    is_title,
     weight_share,
 )
 

@@ -10,11 +10,11 @@ from ...plain_text import strip_markdown
 from ...retrieval.passages import Sentence, with_neighbours
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, cite_span
-from .adjoining import join_adjoining
 from .analysis import Analysis
 from .blocks import count_words, plain_excerpt
 from .comparison import TwoSidedComparison
 from .extent import Excerpt, render_excerpt
+from .sentence_selection import join_adjoining
 
 LATE = 25
 """From so many words before it on, the sentence that answers is shown before its excerpt, too."""

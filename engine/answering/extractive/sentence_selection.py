@@ -1,16 +1,20 @@
 """Selection of the sentences of an answer: the likeliest, what leads to it, and what adds to it.
 
 `select_sentences` takes as many as it takes to be sure, without repetition: what a further one adds
-to the question's words speaks for it, and those of a chain come in the order of its hops.
+to the question's words speaks for it, and those of a chain come in the order of its hops. Behind a
+Chinese sentence comes what follows it in its section: that often holds what it leaves open.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from graph.text.cjk import has_han
 
 from ...plain_text import strip_markdown
 from ...prompts import language_of
@@ -18,6 +22,7 @@ from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...types import Passage
 from .answer_spans import Candidate, softmax
+from .blocks import count_words
 from .excerpt import EACH_OF, Reader
 from .sentence_scoring import ScoredSentence
 
@@ -35,6 +40,11 @@ COVERED = 0.8
 """Target share of the question's weight covered by the selection."""
 LEAST_GAIN = 0.1
 """Minimum share of the weight a further sentence must add."""
+LONGEST_TITLE = 40
+"""Characters of a title, at most."""
+ADJOINING_WORDS = 75
+"""Words of a Chinese sentence with those that follow it, at most; two characters are one."""
+_STATES = re.compile(r"[。！；，：、,.;:|`=]|^\s*[-*•]|\d")
 
 
 def select_sentences(
@@ -162,3 +172,48 @@ def _repeats(weighed: Sequence[ScoredSentence], row: int, chosen: Sequence[int])
     terms = weighed[row].sentence.terms
     others = [weighed[other].sentence.terms for other in chosen]
     return any(len(terms & o) >= SAME * max(1, min(len(terms), len(o))) for o in others)
+
+
+def is_title(text: str) -> bool:
+    """Check for a Chinese line without a mark of a sentence, a list or a table."""
+    return has_han(text) and len(text) <= LONGEST_TITLE and not _STATES.search(text)
+
+
+def join_adjoining(chosen: Sequence[Sentence], passages: Sequence[Passage]) -> list[Sentence]:
+    """Join Chinese sentences that follow each other to one quote."""
+    found: list[Sentence] = []
+    for each in chosen:
+        last, text = found[-1] if found else None, passages[each.passage].text
+        if last is not None and _goes_on(last, each, text):
+            found[-1] = replace(last, end=each.end, text=text[last.start : each.end])
+        else:
+            found.append(each)
+    return found
+
+
+def _goes_on(last: Sentence, sentence: Sentence, text: str) -> bool:
+    """Check that a Chinese sentence stands right behind another, below the same heading."""
+    return (
+        (last.passage, last.heading) == (sentence.passage, sentence.heading)
+        and last.end <= sentence.start
+        and not text[last.end : sentence.start].strip()
+        and not (last.columns or sentence.columns)
+        and has_han(last.text)
+    )
+
+
+def with_adjoining(
+    rows: Sequence[int], weighed: Sequence[ScoredSentence], passages: Sequence[Passage]
+) -> list[int]:
+    """Put behind the first sentence those that follow it in its section, up to a length."""
+    sentence = weighed[rows[0]].sentence
+    begin, found = sentence.start, [rows[0]]
+    for row in range(rows[0] + 1, len(weighed)):
+        behind = weighed[row].sentence
+        text = passages[behind.passage].text
+        is_next = _goes_on(sentence, behind, text)
+        if not is_next or count_words(text[begin : behind.end]) > ADJOINING_WORDS:
+            break
+        found.append(row)
+        sentence = behind
+    return [*found, *(row for row in rows if row not in found)]

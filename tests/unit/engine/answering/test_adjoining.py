@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from engine.answering.extractive.adjoining import (
+from engine.answering.extractive.blocks import count_words
+from engine.answering.extractive.sentence_scoring import ScoredSentence
+from engine.answering.extractive.sentence_selection import (
     ADJOINING_WORDS,
     is_title,
     join_adjoining,
     with_adjoining,
 )
-from engine.answering.extractive.blocks import count_words
-from engine.answering.extractive.sentence_scoring import ScoredSentence
 from engine.retrieval.passages import split_passages
 from engine.types import Passage
 

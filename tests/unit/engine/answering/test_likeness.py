@@ -130,6 +130,32 @@ def test_a_question_across_languages_is_answered_by_the_nearest_block_whole(
     assert citation.quote.startswith(said)
 
 
+@pytest.mark.parametrize(("above", "is_declined"), [(2.0, False), (0.2, True)])
+def test_a_block_of_both_languages_answers_where_it_stands_out_from_the_others(
+    above: float, is_declined: bool
+) -> None:
+    texts = [
+        "卸载 removes a package and all of its settings: run apt purge and the name of it.",
+        "卸载 removes a package and leaves its settings: run apt remove and the name of it.",
+    ]
+
+    def read(_question: str, read: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([EVEN + 4.0 + above * ("purge" in text) for text in read])
+
+    draft = answer_across(
+        "怎么卸载一个程序并删除设置？",
+        [_passage(text) for text in texts],
+        read=read,
+        text_at=None,
+        min_evidence=0.25,
+        within=lambda _: abstain("zh", detail="nothing"),
+    )
+
+    assert draft.abstained is is_declined
+    assert draft.evidence is not None
+    assert (draft.evidence < 0.5) is is_declined
+
+
 def test_a_question_that_no_text_of_the_other_language_answers_is_declined() -> None:
     read = likeness_reader(QuestionEncoder())
 
