@@ -66,8 +66,8 @@ class QuestionEncoder:
     """
 
     def __init__(self, *, environment: Mapping[str, str] | None = None) -> None:
-        self._environment = environment
-        self._encoder: _Encoder | None = None
+        self.environment = environment
+        self._encoder: Encoder | None = None
 
     def questions(self, texts: Sequence[str]) -> Floats:
         """Return a vector for each question, in input order.
@@ -89,9 +89,7 @@ class QuestionEncoder:
         if not texts:
             return np.empty((0, QUESTION_DIMENSION), dtype=np.float32)
         if self._encoder is None:
-            path = model_file(MULTILINGUAL, "model.bin", self._environment)
-            with _LOADING:
-                self._encoder = _loaded(path)
+            self._encoder = load_encoder(self.environment)
         encoder = self._encoder
 
         def embed(text: str) -> Floats:
@@ -103,9 +101,24 @@ class QuestionEncoder:
 _LOADING = threading.Lock()
 
 
+Changes = Mapping[str, tuple[Floats, Floats]]
+"""Products of low rank, outputs × rank and rank × inputs, that are added to a layer's weights."""
+
+
+def load_encoder(environment: Mapping[str, str] | None, changes: Changes | None = None) -> Encoder:
+    """Return the model, with `changes` to its weights.
+
+    Raises:
+        ModelUnavailable: the model is not installed or its files are damaged.
+    """
+    path = model_file(MULTILINGUAL, "model.bin", environment)
+    with _LOADING:
+        return _loaded(path) if changes is None else _read_encoder(path.read_bytes(), changes)
+
+
 @lru_cache(maxsize=1)
-def _loaded(path: Path) -> _Encoder:
-    return _read_encoder(path.read_bytes())
+def _loaded(path: Path) -> Encoder:
+    return _read_encoder(path.read_bytes(), {})
 
 
 def _centred(vector: Floats, kind: Kind, text: str) -> Floats:
@@ -142,28 +155,57 @@ def load_question_encoder(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Encoder:
-    """The model: `words` are packed rows, `places` the vectors of positions."""
+class Shape:
+    """What the model's file says besides weights.
+
+    `places` are the vectors of positions, `chances` the log-probabilities of the word pieces.
+    """
 
     width: int
+    layers: int
+    heads: int
+    inner: int
+    epsilon: float
     begin: int
     end: int
     tokeniser: Tokenizer
-    words: NDArray[np.uint8]
+    chances: Floats
     places: Floats
+
+    def row(self, text: str, tokens: int) -> list[int]:
+        """Return the word pieces of a text between begin and end, at most `tokens`."""
+        return [self.begin, *self._pieces(text)[: tokens - 2], self.end]
+
+    def lead(self, kind: Kind) -> int:
+        """Return how many tokens stand before those of a question or text."""
+        return 1 + len(self._pieces(f"{kind}:"))
+
+    def _pieces(self, text: str) -> list[int]:
+        pieces: list[int] = self.tokeniser.encode(text, add_special_tokens=False).ids
+        return pieces
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Encoder:
+    """The model: `words` are packed rows."""
+
+    shape: Shape
+    words: NDArray[np.uint8]
     session: InferenceSession
 
     def vector(self, text: str) -> Floats:
         """Return the unit vector of a text: the mean of its tokens' last states."""
-        ids = self.tokeniser.encode(text, add_special_tokens=False).ids
-        row = [self.begin, *ids[: QUESTION_WINDOW_TOKENS - 2], self.end]
-        tokens = _unpacked(self.words[row]).reshape(len(row), self.width)
-        inputs = {"tokens": (tokens + self.places[: len(row)])[None]}
-        mean = self.session.run(None, inputs)[0][0].mean(axis=0)
+        mean = self.states(self.shape.row(text, QUESTION_WINDOW_TOKENS)).mean(axis=0)
         return np.asarray(mean / np.linalg.norm(mean), dtype=np.float32)
 
+    def states(self, row: Sequence[int]) -> Floats:
+        """Return the last states of word pieces, (len(row), 384)."""
+        words = unpacked(self.words[row]).reshape(len(row), self.shape.width)
+        inputs = {"tokens": (words + self.shape.places[: len(row)])[None]}
+        return np.asarray(self.session.run(None, inputs)[0][0])
 
-def _unpacked(packed: NDArray[np.uint8]) -> Floats:
+
+def unpacked(packed: NDArray[np.uint8]) -> Floats:
     """Return the weights of packed blocks, in one row."""
     blocks = packed.reshape(-1, _BLOCK_BYTES)
     scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
@@ -172,7 +214,7 @@ def _unpacked(packed: NDArray[np.uint8]) -> Floats:
     return np.asarray(whole * scales, dtype=np.float32).reshape(-1)
 
 
-class _File:
+class WeightFile:
     """A model's file, read from front to back; then its tensors by name."""
 
     def __init__(self, data: bytes) -> None:
@@ -209,46 +251,54 @@ class _File:
         return np.frombuffer(self.data, np.uint8, count // _BLOCK * _BLOCK_BYTES, start)
 
 
-def _read_encoder(data: bytes) -> _Encoder:
+def open_weights(data: bytes) -> tuple[WeightFile, Shape]:
+    """Return a model's file, whose tensors can then be read by name, and its shape.
+
+    Raises:
+        ModelUnavailable: the file has another format.
+    """
     if data[:4] != b"E5S1":
         raise ModelUnavailable(
             f"model {MULTILINGUAL.name} has another format: run `{FETCH_COMMAND}`"
         )
-    file = _File(data)
+    file = WeightFile(data)
     width, layers, heads, inner, *_ = map(int, file.take("<7i"))
     epsilon, _ = file.take("<fi")
     count, begin, end, _, unknown = map(int, file.take("<5i"))
-    tokeniser = _tokeniser(file, count, unknown)
+    tokeniser, chances = _tokeniser(file, count, unknown)
     file.read_directory()
-    places = file.floats("emb.pos").reshape(-1, width) + file.floats("emb.type")[:width]
-    return _Encoder(
-        width=width,
-        begin=begin,
-        end=end,
-        tokeniser=tokeniser,
-        words=file.packed("emb.word").reshape(-1, width // _BLOCK * _BLOCK_BYTES),
-        places=places,
-        session=open_session(_graph(file, width, layers, heads, inner, float(epsilon))),
+    return file, Shape(
+        width=width, layers=layers, heads=heads, inner=inner, epsilon=float(epsilon),
+        begin=begin, end=end, tokeniser=tokeniser, chances=chances,
+        places=file.floats("emb.pos").reshape(-1, width) + file.floats("emb.type")[:width],
+    )  # fmt: skip
+
+
+def _read_encoder(data: bytes, changes: Changes) -> Encoder:
+    file, shape = open_weights(data)
+    return Encoder(
+        shape=shape,
+        words=file.packed("emb.word").reshape(-1, shape.width // _BLOCK * _BLOCK_BYTES),
+        session=open_session(_graph(file, shape, changes)),
     )
 
 
-def _graph(file: _File, width: int, layers: int, heads: int, inner: int, epsilon: float) -> bytes:
+def _graph(file: WeightFile, shape: Shape, changes: Changes) -> bytes:
     """Return the ONNX model of the layers, from sums of word and position to the last states."""
     norm = [tensor(f"norm.{part}", file.floats(f"emb.ln.{part}")) for part in "wb"]
-    epsilons = {"epsilon": epsilon}
+    epsilons = {"epsilon": shape.epsilon}
     parts = [
         *norm,
         node("LayerNormalization", ["tokens", "norm.w", "norm.b"], "0", attributes=epsilons),
     ]
-    for number in range(layers):
-        parts += _layer(file, number, width, heads, inner, epsilons)
-    return model(parts, source="tokens", result=str(layers), shape=(1, "length", width))
+    for number in range(shape.layers):
+        parts += _layer(file, shape, number, changes)
+    return model(parts, source="tokens", result=str(shape.layers), shape=(1, "length", shape.width))
 
 
-def _layer(
-    file: _File, number: int, width: int, heads: int, inner: int, epsilons: dict[str, float]
-) -> list[bytes]:
+def _layer(file: WeightFile, shape: Shape, number: int, changes: Changes) -> list[bytes]:
     """Return the parts of a layer from the value named `number` to that of the next number."""
+    width, inner, epsilons = shape.width, shape.inner, {"epsilon": shape.epsilon}
     name, before, after = f"l{number}", str(number), str(number + 1)
     seen, first, wide, gelu = (f"{name}.{value}" for value in ("seen", "first", "wide", "gelu"))
     bias = np.concatenate([file.floats(f"{name}.{part}.b") for part in "qkv"])
@@ -256,6 +306,9 @@ def _layer(
         f"{name}.{part}" for part in ("ao.b", "fi.b", "fo.b", "aln.w", "aln.b", "oln.w", "oln.b")
     ]
     asked = [f"{name}.{part}.out" for part in "qkv"]
+
+    def product(letter: str, source: str, output: str, sizes: tuple[int, int]) -> list[bytes]:
+        return _product(file, f"{name}.{letter}", source, output, sizes, changes)
 
     def contributed(operator: str, inputs: list[str], output: str, **attributes: float) -> bytes:
         return node(operator, inputs, output, domain=CONTRIBUTED, attributes=attributes)
@@ -266,19 +319,19 @@ def _layer(
         *(
             part
             for letter, output in zip("qkv", asked, strict=True)
-            for part in _product(file, f"{name}.{letter}", before, output, (width, width))
+            for part in product(letter, before, output, (width, width))
         ),
-        contributed("MultiHeadAttention", [*asked, f"{name}.bias"], seen, num_heads=heads),
-        *_product(file, f"{name}.ao", seen, f"{name}.joined", (width, width)),
+        contributed("MultiHeadAttention", [*asked, f"{name}.bias"], seen, num_heads=shape.heads),
+        *product("ao", seen, f"{name}.joined", (width, width)),
         contributed(
             "SkipLayerNormalization",
             [f"{name}.joined", before, f"{name}.aln.w", f"{name}.aln.b", f"{name}.ao.b"],
             first,
             **epsilons,
         ),
-        *_product(file, f"{name}.fi", first, wide, (width, inner)),
+        *product("fi", first, wide, (width, inner)),
         contributed("BiasGelu", [wide, f"{name}.fi.b"], gelu),
-        *_product(file, f"{name}.fo", gelu, f"{name}.narrow", (inner, width)),
+        *product("fo", gelu, f"{name}.narrow", (inner, width)),
         contributed(
             "SkipLayerNormalization",
             [f"{name}.narrow", first, f"{name}.oln.w", f"{name}.oln.b", f"{name}.fo.b"],
@@ -289,10 +342,12 @@ def _layer(
 
 
 def _product(
-    file: _File, name: str, source: str, result: str, sizes: tuple[int, int]
+    file: WeightFile, name: str, source: str, result: str, sizes: tuple[int, int], changes: Changes
 ) -> list[bytes]:
     """Return the product with weights, inputs × outputs by `sizes`; int8 activations."""
-    weights = _unpacked(file.packed(f"{name}.w")).reshape(sizes[1], sizes[0])
+    weights = unpacked(file.packed(f"{name}.w")).reshape(sizes[1], sizes[0])
+    if name in changes:
+        weights = weights + changes[name][0] @ changes[name][1]
     scales = np.maximum(np.abs(weights).max(axis=1) / _LARGEST, np.finfo(np.float32).tiny)
     whole = np.rint(weights / scales[:, None]).astype(np.int8)
     inputs = [source, f"{name}.w", f"{name}.scales"]
@@ -303,18 +358,18 @@ def _product(
     ]
 
 
-def _tokeniser(file: _File, count: int, unknown: int) -> Tokenizer:
-    """Read the word pieces; `file` then stands before the directory of tensors."""
+def _tokeniser(file: WeightFile, count: int, unknown: int) -> tuple[Tokenizer, Floats]:
+    """Read the word pieces and their log-probabilities; the directory of tensors comes next."""
     from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
     (size,) = file.take("<Q")
     starts = np.frombuffer(file.take_bytes(4 * (count + 1)), "<u4").tolist()
-    chances = np.frombuffer(file.take_bytes(4 * count), "<f4").tolist()
+    chances = np.frombuffer(file.take_bytes(4 * count), "<f4")
     text = file.take_bytes(int(size))
     _, map_bytes = file.take("<iI")  # of characters that are written otherwise: NFKC
     file.take_bytes(int(map_bytes))
     pieces = [
-        (text[starts[row] : starts[row + 1]].decode("utf8", "replace"), chances[row])
+        (text[starts[row] : starts[row + 1]].decode("utf8", "replace"), float(chances[row]))
         for row in range(count)
     ]
     tokeniser = Tokenizer(models.Unigram(pieces, unk_id=unknown, byte_fallback=False))
@@ -324,4 +379,4 @@ def _tokeniser(file: _File, count: int, unknown: int) -> Tokenizer:
     tokeniser.pre_tokenizer = pre_tokenizers.Metaspace(
         replacement="▁", prepend_scheme="always", split=False
     )
-    return tokeniser
+    return tokeniser, chances

@@ -59,9 +59,9 @@ from .sentence_selection import (
 
 SAID_FROM, SAID = 2.5, 0.5
 """A reader's logit from which an excerpt is taken to answer, and the probability that it does."""
-LIKE, UNLIKE, UNSAID = 8.0, 5.4, 0.1
-"""A Chinese reader's logits: from the first on it is the same; below the second, even odds of a
-block in another language, it is said nowhere."""
+LIKE, UNLIKE, UNSAID = 4.0, -2.0, 0.1
+"""A Chinese reader's logits: from the first on it is the same; below the second, where nine of ten
+blocks that answer do not lie, it is said nowhere."""
 LIKELY = 0.5
 """From this confidence on the sentence of the short answer, a name or figure, is shown first."""
 
@@ -99,7 +99,7 @@ def extractive_answer(
             text_at=text_at, types=types, known_as=known_as,
         )  # fmt: skip
         return answer_across(
-            question, passages, read=likeness, text_at=text_at, min_evidence=min_evidence,
+            question, passages, read=likeness.whole, text_at=text_at, min_evidence=min_evidence,
             within=within,
         )  # fmt: skip
     weight = cache(weight)  # a library may have to look each token up
@@ -269,7 +269,7 @@ def _figures(
     return found
 
 
-NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": 2.0}
+NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": -4.0}
 """Probability that the library holds the answer, or the reader's logit, from which what is nearest
 is told below a word of doubt."""
 HESITANT, DOUBTED = 0.4, {"en": 0.3, "zh": 0.35}
@@ -330,7 +330,7 @@ def _chains(analysis: Analysis) -> list[str]:
     return [chain_text(analysis.weighed, row, analysis.passages) for row in analysis.rows]
 
 
-def _renaming(read: WholeReader | None, known_as: KnownAs) -> Reader | None:
+def _renaming(read: Reader | None, known_as: KnownAs) -> Reader | None:
     """Return a reader of texts in which things have the names that the question uses."""
     if read is None:
         return None
@@ -340,15 +340,12 @@ def _renaming(read: WholeReader | None, known_as: KnownAs) -> Reader | None:
 class _RenamingReader:
     """Reader of texts in which things have the names that the question uses."""
 
-    def __init__(self, read: WholeReader, known_as: KnownAs) -> None:
+    def __init__(self, read: Reader, known_as: KnownAs) -> None:
         self._read = read
         self._known_as = known_as
 
     def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         return self._read(question, [self._known_as.read(text) for text in texts])
-
-    def whole(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        return self._read.whole(question, [self._known_as.read(text) for text in texts])
 
 
 def _that_state(sentences: list[Sentence], passages: Sequence[Passage]) -> list[Sentence]:

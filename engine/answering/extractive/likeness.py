@@ -1,9 +1,9 @@
-"""A reader for what the English cross-encoder does not read: likeness of question and text.
+"""Readers for what the English cross-encoder does not read: likeness of question and text.
 
-The question encoder was trained to lay a question beside the text that answers it. Their cosine
-stands in the place of a cross-encoder's logit, on about the same scale. A text is read by its
-heading, which is often the question itself, and by the sentences nearest to the question; one in
-another language, which shares no words with it, whole. That is answered by its nearest block.
+A text in the question's language is compared with it token by token, one in another language, which
+shares no words with it, by the cosine of their vectors: the encoder was trained to lay a question
+beside the text that answers it. Both stand in the place of a cross-encoder's logit, on about the
+same scale. What is in another language is answered by its nearest block.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from graph.text.cjk import has_han, in_script_of, is_chinese
+from graph.text.cjk import in_script_of
 
 from ...embeddings.question_encoder import QuestionEncoder
+from ...embeddings.token_reader import TokenReader
 from ...prompts import UNSURE, language_of
-from ...storage.graph_api import sentence_spans
 from ...types import Passage
 from ..packing import Draft, TextAt, abstain, cite_span
 from .excerpt import Reader, nearest_excerpt
@@ -34,15 +34,19 @@ if TYPE_CHECKING:
 
 LOGITS, UNLIKE = 14.8, -0.06
 """Logits of a cosine of 1 above one of 0, and the cosine of texts that have nothing in common."""
-READ_CHARACTERS = 110
-"""Characters read of a text: the time grows with them."""
 
 
 class LikenessReader:
-    """Reader that weighs texts by the cosines of their vectors and the question's."""
+    """Reader of texts that are in the question's language by their tokens, of others as a whole.
 
-    def __init__(self, encoder: QuestionEncoder) -> None:
+    Args:
+        encoder: has vectors of questions and texts.
+        tokens: reads a question and texts in its language.
+    """
+
+    def __init__(self, encoder: QuestionEncoder, tokens: Reader) -> None:
         self._encoder = encoder
+        self._tokens = tokens
         self._latest: tuple[str, dict[str, float]] = ("", {})
 
     def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -51,20 +55,23 @@ class LikenessReader:
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.
         """
-        return self.whole(question, [_nearest_part(question, text) for text in texts])
-
-    def whole(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return a logit for each text by all its words, in input order."""
-        read = list(texts)
         asked, known = self._latest
         near = known if asked == question else {}
-        new = [part for part in dict.fromkeys(read) if part not in near]
+        new = [text for text in dict.fromkeys(texts) if text not in near]
         if new:
-            by = self._encoder.questions([question])[0].astype(np.float64)
-            cosines = self._encoder.texts(new).astype(np.float64) @ by
-            near = {**near, **dict(zip(new, cosines.tolist(), strict=True))}
+            near = {**near, **dict(zip(new, self._tokens(question, new).tolist(), strict=True))}
             self._latest = (question, near)
-        return np.array([LOGITS * (near[part] - UNLIKE) for part in read])
+        return np.array([near[text] for text in texts])
+
+    def whole(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return a logit for each text by the cosine of its vector, in input order.
+
+        A text is read with its heading, which is often the question itself, without its title.
+        """
+        by = self._encoder.questions([question])[0].astype(np.float64)
+        read = [_without_title(text) for text in texts]
+        cosines: NDArray[np.float64] = self._encoder.texts(read).astype(np.float64) @ by
+        return LOGITS * (cosines - UNLIKE)
 
 
 class ReaderWithVectors:
@@ -95,32 +102,14 @@ class ReaderWithVectors:
         return cosines
 
 
-def _nearest_part(question: str, text: str) -> str:
-    """Return a text's heading and, in order, the sentences that share most with a question."""
+def _without_title(text: str) -> str:
     head, _, body = text.partition("\n")
-    if has_han(question) != is_chinese(body):
-        return f"{head.rpartition(': ')[2]}\n{body}".strip()
-    asked = character_pairs(question)
-    found = [body[start:stop].strip() for start, stop in sentence_spans(body)]
-    best = sorted(range(len(found)), key=lambda row: -len(asked & character_pairs(found[row])))
-    chosen: list[int] = []
-    for row in best:
-        if sum(len(found[each]) for each in chosen) >= READ_CHARACTERS // 2:
-            break
-        chosen.append(row)
-    said = " ".join(found[row][:READ_CHARACTERS] for row in sorted(chosen))
-    return f"{head.rpartition(': ')[2]}\n{said}".strip()
-
-
-def character_pairs(text: str) -> set[str]:
-    """Return the pairs of neighbouring characters of a text."""
-    plain = text.casefold()
-    return {plain[place : place + 2] for place in range(len(plain) - 1)}
+    return f"{head.rpartition(': ')[2]}\n{body}".strip()
 
 
 def likeness_reader(encoder: QuestionEncoder | None) -> LikenessReader | None:
     """Return a reader by the question encoder; None without one."""
-    return LikenessReader(encoder) if encoder else None
+    return LikenessReader(encoder, TokenReader(encoder.environment)) if encoder else None
 
 
 DECLINED = 0.12

@@ -414,7 +414,7 @@ STORY = [
 
 def test_of_a_long_chinese_paragraph_the_nearest_part_is_shown() -> None:
     source = _passage("# 航行\n\n" + "".join(STORY) + "\n", name="航行")
-    likeness = _WithVectors({"暗礁": 9.0}, {"井水": 9.0, "工钱": 1.0})
+    likeness = _WithVectors({"井水": 9.0, "工钱": 1.0}, {})
 
     draft = _asked("水手们为什么喜欢岛上的井水？", [source], likeness=likeness)
 
@@ -432,7 +432,7 @@ def test_a_chinese_block_of_a_passage_that_was_hardly_found_is_doubted(
         replace(_passage(text, name=text[:4] + text[-3:]), scores={"fused": fused})
         for text in texts
     ]
-    likeness = _WithVectors({"铜灯": 9.0, "红的": 8.0}, {})
+    likeness = _WithVectors({"铜灯": 2.0, "红的": 1.8}, {})
 
     draft = _asked("灯塔用什么东西照明呢？", sources, likeness=likeness)
 
@@ -801,8 +801,6 @@ KEEPER = "灯塔高四十米。灯塔的守塔人叫王海。"
     ("text", "logit", "is_declined"),
     [
         pytest.param("灯塔高四十米。每夜点灯的是王海。", UNLIKE - 0.1, True, id="unlike"),
-        pytest.param(KEEPER, UNLIKE - 0.1, False, id="unlike, with every word"),
-        pytest.param(KEEPER, UNLIKE + 0.1, False, id="in between"),
         pytest.param(KEEPER, LIKE, False, id="like"),
     ],
 )

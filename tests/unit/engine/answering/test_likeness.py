@@ -22,6 +22,7 @@ from engine.answering.packing import abstain
 from engine.embeddings.bundled import BundledEmbedding
 from engine.embeddings.cross_encoder import CrossEncoder
 from engine.embeddings.question_encoder import QuestionEncoder
+from engine.embeddings.token_reader import TokenReader
 from engine.types import Passage
 
 _ASKED = "什么是缆？"
@@ -42,22 +43,28 @@ def _passage(text: str) -> Passage:
     )  # fmt: skip
 
 
-def test_a_text_weighs_by_its_cosine() -> None:
-    read = LikenessReader(_Near())
+def test_texts_of_the_questions_language_are_read_by_their_tokens_once() -> None:
+    calls: list[list[str]] = []
 
-    near, other = read(_ASKED, ["书: 站\n缆在海底。", "书: 站\n人。"])
+    def tokens(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        calls.append(list(texts))
+        return np.array([float(len(text)) for text in texts])
 
-    assert near == pytest.approx(LOGITS * (1 - UNLIKE))
-    assert other == pytest.approx(-LOGITS * UNLIKE)
+    read = LikenessReader(_Near(), tokens)
+
+    assert read(_ASKED, ["缆在", "人", "缆在"]).tolist() == [2.0, 1.0, 2.0]
+    assert read(_ASKED, ["人", "书在架"]).tolist() == [1.0, 3.0]
+    assert read("别的？", ["人"]).tolist() == [1.0]
+    assert calls == [["缆在", "人"], ["书在架"], ["人"]]
 
 
-def test_whole_texts_weigh_by_all_their_words() -> None:
-    read = LikenessReader(_Near())
+def test_whole_texts_weigh_by_their_cosine_without_the_title() -> None:
+    read = LikenessReader(_Near(), TokenReader())
     long = "人在岸上走来走去，船在港里停着不动，海风吹着灯塔。" * 9 + "缆在海底。"
 
-    near, other = read.whole(_ASKED, [long, "人。"])
+    near, above, other = read.whole(_ASKED, [long, "书: 缆\n人。", "缆: 站\n人。"])
 
-    assert near == pytest.approx(LOGITS * (1 - UNLIKE))
+    assert near == above == pytest.approx(LOGITS * (1 - UNLIKE))
     assert other == pytest.approx(-LOGITS * UNLIKE)
 
 
@@ -72,25 +79,6 @@ def test_vectors_stand_beside_the_cross_encoder() -> None:
     assert read.read(CABLE, texts) == reader.read(CABLE, texts)
     assert cosines == pytest.approx(model.embed(texts) @ np.array(model.get_query_embedding(CABLE)))
     assert cosines[1] > cosines[0]
-
-
-def test_a_heading_counts_like_the_text_below_it() -> None:
-    read = LikenessReader(_Near())
-
-    above, within = read(_ASKED, ["书: 缆\n人。", "书: 站\n缆在海底。"])
-
-    assert above == pytest.approx(within)
-
-
-def test_of_a_long_text_the_nearest_sentences_are_read() -> None:
-    read = LikenessReader(_Near())
-    long = "人在岸上走来走去，船在港里停着不动，海风吹着灯塔。" * 5
-
-    among, alone = read(
-        _ASKED, [f"书: 站\n{long}这是缆，在海底。{long}", "书: 站\n这是缆，在海底。"]
-    )
-
-    assert among == pytest.approx(alone)
 
 
 def test_nothing_reads_without_the_encoder() -> None:
