@@ -179,10 +179,15 @@ def evidence_features(
     return {**found, "evidence": right_probability(found) if is_english else found["held"]}
 
 
+def probability(odds: float) -> float:
+    """Return the probability of log odds."""
+    return 1.0 / (1.0 + math.exp(-odds))
+
+
 def logistic_probability(found: Mapping[str, float]) -> float:
     """Return the logistic probability of answer features by fitted coefficients."""
     odds = sum(c * found.get(name, 1.0) for name, c in zip(FEATURES, COEFFICIENTS, strict=True))
-    return 1.0 / (1.0 + math.exp(-odds))
+    return probability(odds)
 
 
 def right_features(found: Mapping[str, float]) -> tuple[float, ...]:
@@ -199,7 +204,7 @@ def right_probability(found: Mapping[str, float]) -> float:
     """Return the probability that the answer is right."""
     weights = RIGHT_COEFFICIENTS if "logit" in found else UNREAD_COEFFICIENTS
     odds = sum(c * value for c, value in zip(weights, right_features(found), strict=True))
-    return 1.0 / (1.0 + math.exp(-odds))
+    return probability(odds)
 
 
 def _credit(term: str, sentence: Sentence) -> float:

@@ -30,6 +30,7 @@ from .blocks import (
     count_words,
     split_blocks,
 )
+from .evidence import probability
 from .extent import (
     SHORTEST_WORDS,
     SIBLINGS,
@@ -234,7 +235,7 @@ def nearest_excerpt(
     best = Best(block=blocks[row], score=float(logits[row]), logit=float(logits[row]))
     if rest and has_han(question) and has_han(best.block.text):
         odds = MIXED_ODDS * (float(logits[row] - logits[rest[0]]) - MIXED_EVEN)
-        best = replace(best, likely=1.0 / (1.0 + float(np.exp(-odds))))
+        best = replace(best, likely=probability(odds))
     return extended(best, passages[best.block.passage], text_at)
 
 
@@ -419,7 +420,7 @@ def _likelihood(best: Best, rest: Sequence[float], passages: Sequence[Passage]) 
     """Return the probability that a Chinese block answers; `rest` are the scores of the others."""
     above = min(MOST_ABOVE, best.score - max(rest)) if rest else LONE_ABOVE
     known = (1.0, best.logit or 0.0, above, _fused(best.block, passages))
-    return 1.0 / (1.0 + float(np.exp(-np.dot(LIKELY, known))))
+    return probability(float(np.dot(LIKELY, known)))
 
 
 def _fused(block: ExcerptBlock, passages: Sequence[Passage]) -> float:

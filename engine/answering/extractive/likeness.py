@@ -8,7 +8,6 @@ same scale. What is in another language is answered by its nearest block.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +20,7 @@ from ...embeddings.token_reader import TokenReader
 from ...prompts import UNSURE, language_of
 from ...types import Passage
 from ..packing import Draft, TextAt, abstain, cite_span
+from .evidence import probability
 from .excerpt import Reader, nearest_excerpt
 from .extent import render_excerpt
 from .passage_order import in_own_language
@@ -156,7 +156,7 @@ def _nearest_told(
         return abstain(language, detail="nothing to compare the question with")
     held = best.likely
     if held is None:
-        held = 1.0 / (1.0 + math.exp(ODDS * (EVEN - best.logit)))
+        held = probability(ODDS * (best.logit - EVEN))
     figures = {"held": held, "evidence": held, "logit": best.logit}
     detail = f"nearest block of another language, likeness {best.logit:.1f}, evidence {held:.2f}"
     if held < DECLINED:
