@@ -156,7 +156,7 @@ def load_question_encoder(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What the model's file says besides weights.
+    """Sizes and word pieces of the model, as its file says them.
 
     `places` are the vectors of positions, `chances` the log-probabilities of the word pieces.
     """
