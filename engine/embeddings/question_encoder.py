@@ -113,12 +113,26 @@ def load_encoder(environment: Mapping[str, str] | None, changes: Changes | None 
     """
     path = model_file(MULTILINGUAL, "model.bin", environment)
     with _LOADING:
-        return _loaded(path) if changes is None else _read_encoder(path.read_bytes(), changes)
+        return _unchanged(path) if changes is None else _encoder(path, changes)
 
 
 @lru_cache(maxsize=1)
-def _loaded(path: Path) -> Encoder:
-    return _read_encoder(path.read_bytes(), {})
+def _unchanged(path: Path) -> Encoder:
+    return _encoder(path, {})
+
+
+def _encoder(path: Path, changes: Changes) -> Encoder:
+    file, shape = _opened(path)
+    return Encoder(
+        shape=shape,
+        words=file.packed("emb.word").reshape(-1, shape.width // _BLOCK * _BLOCK_BYTES),
+        session=open_session(_graph(file, shape, changes)),
+    )
+
+
+@lru_cache(maxsize=1)
+def _opened(path: Path) -> tuple[WeightFile, Shape]:
+    return open_weights(path.read_bytes())
 
 
 def _centred(vector: Floats, kind: Kind, text: str) -> Floats:
@@ -272,15 +286,6 @@ def open_weights(data: bytes) -> tuple[WeightFile, Shape]:
         begin=begin, end=end, tokeniser=tokeniser, chances=chances,
         places=file.floats("emb.pos").reshape(-1, width) + file.floats("emb.type")[:width],
     )  # fmt: skip
-
-
-def _read_encoder(data: bytes, changes: Changes) -> Encoder:
-    file, shape = open_weights(data)
-    return Encoder(
-        shape=shape,
-        words=file.packed("emb.word").reshape(-1, shape.width // _BLOCK * _BLOCK_BYTES),
-        session=open_session(_graph(file, shape, changes)),
-    )
 
 
 def _graph(file: WeightFile, shape: Shape, changes: Changes) -> bytes:
