@@ -81,7 +81,7 @@ LIKELY, MOST_ABOVE, LONE_ABOVE = (-3.00, 0.45, 0.87, 1.26), 4.0, 1.0
 """Log odds that a Chinese block answers: constant, its logit, score above the next block
 (`MOST_ABOVE` at most, `LONE_ABOVE` where there is none), fused score of its passage. Of 311
 questions on a novel, a manual and help pages, 79 of them asked of another library (AUC .89)."""
-READ_AT_ONCE, FOUND = 4, {"en": 9.0, "zh": np.inf}
+READ_AT_ONCE, FOUND = 4, {"en": 9.0, "zh": 5.5}
 """Blocks that are read together; no further ones are where one has such a logit,
 signs counted."""
 PLAINLY_READ = 5.5
