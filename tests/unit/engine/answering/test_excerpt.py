@@ -423,16 +423,17 @@ def test_of_a_long_chinese_paragraph_the_nearest_part_is_shown() -> None:
     assert count_words(draft.citations[0].quote) < count_words("".join(STORY)) * 2 / 3
 
 
-@pytest.mark.parametrize(("fused", "is_doubted"), [(1.0, False), (0.1, True)])
-def test_a_chinese_block_of_a_passage_that_was_hardly_found_is_doubted(
-    fused: float, is_doubted: bool
+@pytest.mark.parametrize(
+    ("logit", "above", "is_doubted"), [(5.0, 1.0, False), (2.0, 0.8, True), (2.0, 3.0, False)]
+)
+def test_a_chinese_block_that_is_read_as_hardly_answering_is_doubted(
+    logit: float, above: float, *, is_doubted: bool
 ) -> None:
     texts = ("灯塔用铜灯照明，灯塔高四十米。", "灯塔的门是红的，灯塔建在岛上。")
     sources = [
-        replace(_passage(text, name=text[:4] + text[-3:]), scores={"fused": fused})
-        for text in texts
+        replace(_passage(text, name=text[:4] + text[-3:]), scores={"fused": 1.0}) for text in texts
     ]
-    likeness = _WithVectors({"铜灯": 2.0, "红的": 1.8}, {})
+    likeness = _WithVectors({"铜灯": logit, "红的": logit - above}, {})
 
     draft = _asked("灯塔用什么东西照明呢？", sources, likeness=likeness)
 
