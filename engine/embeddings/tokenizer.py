@@ -61,8 +61,10 @@ def split_windows(text: str, *, prefix: str = "", limit: int, tokeniser: _Counte
     begin = 0
     spans = tokeniser.spans(text)
     first = 0
-    while first < len(spans):
-        end = _window_end(text, spans, first=first, begin=begin, room=room)
+    while first < len(spans) or (pieces and tokeniser.count(text[begin:])):
+        end = len(text)  # of a rest of a token, which may be several by itself
+        if first < len(spans):
+            end = _window_end(text, spans, first=first, begin=begin, room=room)
         end = _fitting(text, begin, end=end, prefix=prefix, limit=limit, tokeniser=tokeniser)
         pieces.append(text[begin:end])
         begin = end

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.embeddings.model_files import EMBEDDING, model_file
@@ -59,6 +59,7 @@ def test_spans_are_as_many_as_counted_in_order_and_inside_the_text(text: str) ->
 
 
 @given(text=ANY_TEXT, prefix=st.sampled_from(["", "Title. ", "Title"]), limit=st.integers(4, 40))
+@example(text=":000ȴ0A0", prefix="Title. ", limit=4)
 def test_windows_join_to_the_text_and_keep_the_limit(text: str, prefix: str, limit: int) -> None:
     for tokeniser in _both():
         pieces = split_windows(text, prefix=prefix, limit=limit, tokeniser=tokeniser)
