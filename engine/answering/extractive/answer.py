@@ -269,7 +269,7 @@ def _figures(
     return found
 
 
-NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": -4.0}
+NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": 0.0}
 """Probability that the library holds the answer, or the reader's logit, from which what is nearest
 is told below a word of doubt."""
 HESITANT, DOUBTED = 0.4, {"en": 0.3, "zh": 0.35}
