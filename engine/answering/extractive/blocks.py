@@ -1,7 +1,8 @@
 """Blocks of passages: contiguous pieces in the document's own form, each with its heading.
 
 A block is a paragraph, or a list, table or code block together with the lines that lead to it. It
-never parts a caption from what it captions.
+never parts a caption from what it captions. A long list is parted: into terms with what is said of
+each (a glossary, the options of a command), else into items.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from graph.text.cjk import count_han
@@ -17,7 +19,7 @@ from ...chunking.structure import Block, Section, sections
 from ...storage.graph_api import sentence_spans
 from ...types import Passage
 
-Form = Literal["prose", "list", "code", "table"]
+Form = Literal["prose", "list", "entry", "code", "table"]
 
 LONGEST_CAPTION = 80
 """Words of a paragraph that still counts as the caption of what stands below it."""
@@ -25,6 +27,9 @@ LONGEST_WORDS = 220
 """Words of an excerpt, at most; two Chinese characters count as one."""
 WINDOW_WORDS = 130
 """Words that a reader takes in at once."""
+ENTRIES, LISTED_WORDS = 3, 60
+"""From so many terms on, each above one deeper item, a list explains them; it is parted from so
+many words on."""
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
 _INDENTED = re.compile(r"[ \t]{2,}\S")
 _GOES_ON = re.compile(r"[a-z,;.)](?!\))")
@@ -122,23 +127,81 @@ def _without_long(
     """
     found: list[tuple[int, int, Form]] = []
     for start, end, form in joined:
-        starts = [start]
-        if count_words(text[start:end]) > LONGEST_WORDS and form == "list":
+        parts: list[tuple[int, Form]] = [(start, form)]
+        if form == "list":
             items = [
-                block.start
+                (block.start, block.start - text.rfind("\n", 0, block.start))
                 for block in section.blocks
-                if start <= block.start < end
-                and _ITEM.match(text, block.start)
-                and not _starts_indented(text, block)
+                if start <= block.start < end and _ITEM.match(text, block.start)
             ]
-            starts += items[1:]
-        elif count_words(text[start:end]) > LONGEST_WORDS and form == "prose":
+            parts = _list_parts(text, start, end, items)
+        elif form == "prose" and count_words(text[start:end]) > LONGEST_WORDS:
             for first, stop in sentence_spans(text[start:end]):
-                if count_words(text[starts[-1] : start + stop]) > WINDOW_WORDS:
-                    starts += [start + first] if start + first > starts[-1] else []
-        for first, after in zip(starts, [*starts[1:], end], strict=True):
-            found.append((first, first + len(text[first:after].rstrip()), form))
+                if count_words(text[parts[-1][0] : start + stop]) > WINDOW_WORDS:
+                    parts += [(start + first, form)] if start + first > parts[-1][0] else []
+        ends = [*(first for first, _ in parts[1:]), end]
+        for (first, kind), after in zip(parts, ends, strict=True):
+            found.append((first, first + len(text[first:after].rstrip()), kind))
     return found
+
+
+def _list_parts(
+    text: str, start: int, end: int, items: Sequence[tuple[int, int]]
+) -> list[tuple[int, Form]]:
+    """Return where the parts of a list begin; `items` are the places of its items and their depths.
+
+    A list is parted into entries where it explains terms; what is longer than an excerpt into its
+    items, these into those inside them.
+    """
+    words = count_words(text[start:end])
+    if words < LISTED_WORDS or not items:
+        return [(start, "list")]
+    level = min(depth for _, depth in items)
+    starts = [place for place, depth in items if depth == level]
+    entries = _entries(text, end, items, level)
+    form: Form = "list"
+    if len(entries) >= max(ENTRIES, len(starts) // 2):
+        starts, form = _without_bare_terms(text, starts, entries), "entry"
+    elif words <= LONGEST_WORDS and len(starts) > 1:
+        return [(start, "list")]
+    if items[0][1] > level:
+        starts = [start, *starts]  # the rest of an item that began further up
+    else:
+        starts[0] = start
+    found: list[tuple[int, Form]] = []
+    for first, after in pairwise([*starts, end]):
+        inside = [each for each in items if first <= each[0] < after and each[1] > level]
+        (_, own), *rest = _list_parts(text, first, after, inside)
+        found += [(first, own if rest else form), *rest]
+    return found
+
+
+def _entries(text: str, end: int, items: Sequence[tuple[int, int]], level: int) -> list[int]:
+    """Return the places of items of one line, each above exactly one item of the next depth."""
+    found = []
+    places = [place for place, _ in items]
+    for row, (place, depth) in enumerate(items):
+        if depth != level:
+            continue
+        inside = []
+        for _, deeper in items[row + 1 :]:
+            if deeper <= level:
+                break
+            inside.append(deeper)
+        after = places[row + 1] if row + 1 < len(items) else end
+        is_line = "\n" not in text[place:after].strip()
+        if is_line and inside and inside.count(min(inside)) == 1:
+            found.append(place)
+    return found
+
+
+def _without_bare_terms(text: str, starts: Sequence[int], entries: Sequence[int]) -> list[int]:
+    """Leave out the places of terms that stand below another one with the same explanation."""
+    return [
+        after
+        for before, after in pairwise([None, *starts])
+        if before is None or before in entries or "\n" in text[before:after].strip()
+    ]
 
 
 def _form(text: str, block: Block, *, after: Form) -> Form:

@@ -266,7 +266,8 @@ def _windows(blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> lis
         last = found[-1] if found else None
         if last is not None and (last.passage, last.section) == (block.passage, block.section):
             text = passages[block.passage].text[last.start : block.end]
-            if count_words(text) <= WINDOW_WORDS and not is_title(block):
+            is_entry = "entry" in (last.form, block.form)
+            if count_words(text) <= WINDOW_WORDS and not is_entry and not is_title(block):
                 found[-1] = replace(last, end=block.end, text=text)
                 continue
         found.append(block)
@@ -291,7 +292,9 @@ def _candidates(
             and block.start <= each.sentence.start < block.end
         ]
         if inside:
-            prior = max(inside) + HEADING * _agreement(block.heading, wanted)
+            headings = [block.heading, *block.text.splitlines()[: block.form == "entry"]]
+            agreement = max(_agreement(each, wanted) for each in headings)
+            prior = max(inside) + HEADING * agreement
             found.append(_Weighed(block=block, prior=prior))
     ordered = sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
     first = {one.block.passage: one for one in reversed(ordered)}
@@ -348,6 +351,8 @@ def _best(
     row = _list_start(order[0], candidates, scores) if intent in starts else order[0]
     first = candidates[row].block
     near = [candidates[each].block for each in order if scores[each] >= scores[row] - NEARLY]
+    if intent == "list" and sum(_are_entries(first, each) for each in near) >= SIBLINGS:
+        first = replace(first, form="list")  # not what one term means is asked for, but all terms
     best = Best(
         block=_with_adjoining(first, near, passages),
         score=float(scores[row]),
@@ -465,9 +470,16 @@ def _list_start(row: int, candidates: Sequence[_Weighed], scores: NDArray[np.flo
 
 def _shows(intent: Intent, block: ExcerptBlock, question: str) -> bool:
     """Check a block, or the heading that it is the first of, for the signs of an intent."""
-    if block.place == 0 and is_defined_by(block.heading, intent, question):
+    heading = block.heading if block.place == 0 else ""
+    if block.form == "entry":
+        heading = block.text.partition("\n")[0].lstrip("-*+•| ")
+    if is_defined_by(heading, intent, question):
         return True
     return shows_intent(intent, block.text, question)
+
+
+def _are_entries(one: ExcerptBlock, other: ExcerptBlock) -> bool:
+    return one.form == other.form == "entry" and in_section(one, other)
 
 
 def _is_part(block: ExcerptBlock, whole: ExcerptBlock) -> bool:
@@ -515,6 +527,8 @@ def _with_adjoining(
 
     A long one is not joined with those before it: what answers would come late.
     """
+    if block.form == "entry":
+        return block
     text = passages[block.passage].text
     is_long = count_words(block.text) >= SHORTEST_WORDS
     for other in near:

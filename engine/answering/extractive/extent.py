@@ -27,6 +27,7 @@ WHOLE_WORDS = 180
 """A section is shown whole where it is no longer than this."""
 ITEM_WORDS = 5
 """A beginning of an item with fewer words goes on with the next sentence."""
+LISTED = ("list", "entry")
 SIBLINGS = 3
 """From so many sections side by side on they are a list."""
 REACH, LIST_REACH = 2_000, 6_000
@@ -160,7 +161,7 @@ def extended(
     last = rest[-1].end if rest else end
     if section is not None and count_words(text[section:last]) <= whole:
         start, end = section, last
-    else:
+    elif block.form != "entry":
         start = _standing_start(block, blocks, longest=longest)
         for other in rest:
             if count_words(text[start:end]) < SHORTEST_WORDS:
@@ -188,20 +189,22 @@ def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | 
 
     None where the block is no such part: it is shown as it stands.
     """
+    if best.block.form == "entry":
+        return None
     source, block = _around(best.block, passage, text_at, reach=LIST_REACH)
     blocks = [each for each in split_blocks([source]) if in_section(each, block)]
     place = next((row for row, each in enumerate(blocks) if each.end > block.start), 0)
     first = last = place
-    while first > 0 and blocks[first - 1].form == blocks[first].form == "list":
+    while first > 0 and blocks[first - 1].form == blocks[first].form in LISTED:
         first -= 1
-    while last + 1 < len(blocks) and blocks[last + 1].form == blocks[last].form == "list":
+    while last + 1 < len(blocks) and blocks[last + 1].form == blocks[last].form in LISTED:
         last += 1
     items = blocks[first : last + 1]
     start, end = items[0].start, items[-1].end
     text = source.text[start:end]
     if len(items) >= SIBLINGS and count_words(text) > LONGEST_WORDS:
         text = "\n".join(_beginning(each.text) for each in items)
-    elif items[0].form != "list" or start >= block.start:
+    elif items[0].form not in LISTED or start >= block.start:
         return None
     return Excerpt(
         source=source,

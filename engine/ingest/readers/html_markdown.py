@@ -156,6 +156,12 @@ def _tag(element: HtmlElement) -> str:
     return element.tag if isinstance(element.tag, str) else "script"
 
 
+def _is_item(element: HtmlElement) -> bool:
+    """Check for an item of a list; a term inside a term takes its place, as in a browser."""
+    tag = element.tag
+    return tag in ("li", "dd") or (tag == "dt" and element.find("dt") is None)
+
+
 @dataclass(slots=True)
 class _Writer:
     """Markdown writer: blocks with list numbers (0: none) and the present nesting."""
@@ -203,7 +209,7 @@ class _Writer:
             start = element.get("start", "1")
             numbered = tag == "ol" and start.isdecimal() and len(start) < 10
             self.lists.append(int(start) if numbered else 1)
-        elif tag in ("li", "dt", "dd"):
+        elif _is_item(element):
             self.open_item(element)
         elif tag == "blockquote":
             self.quotes += 1
@@ -226,7 +232,7 @@ class _Writer:
         self.flush()
         if tag in ("ul", "ol", "dl", "menu") and self.lists:
             self.lists.pop()
-        elif tag in ("li", "dt", "dd") and self.indents:
+        elif _is_item(element) and self.indents:
             self.indents.pop()
             self.marker = ""
         elif tag == "blockquote":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,6 +77,44 @@ def test_a_list_longer_than_an_excerpt_is_split_into_items_and_keeps_its_caption
     assert len(found) == 5
     assert found[0].text.startswith("The levels are:\n\n- RAID-0")
     assert found[3].text.startswith("- RAID-3")
+
+
+SAID = "It is said of the thing at some length, so that nobody has to ask for it again. " * 2
+
+
+def test_a_list_that_explains_terms_is_split_into_entries() -> None:
+    items = "\n".join(f"- -{n}\n- --long-{n}\n  - {SAID}\n\n    And more." for n in "abcd")
+    found = split_blocks([passage(f"# Options\n\nThese are known:\n\n{items}\n")])
+
+    assert [each.form for each in found] == ["entry"] * 4
+    assert found[0].text.startswith("These are known:\n\n- -a\n- --long-a\n  - It is")
+    assert found[2].text.startswith("- -c\n- --long-c\n")
+    assert found[2].text.endswith("And more.")
+
+
+def test_entries_below_letters_stand_by_themselves() -> None:
+    rest = f"    - {SAID}\n"
+    groups = (
+        f"- {one}\n" + "".join(f"  - {one}{n}\n    - {SAID}\n" for n in range(5)) for one in "ABC"
+    )
+    found = split_blocks([passage(f"{rest}{''.join(groups)}")])
+
+    assert [each.form for each in found] == ["list", *["entry"] * 15]
+    assert found[1].text.startswith("- A\n  - A0\n    - It is")
+    assert found[5].text.startswith("- A4\n    - It is")
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        pytest.param("- Tide\n  - rise\n- Ebb\n  - fall\n- Neap\n  - low", id="few words"),
+        pytest.param(
+            "".join(f"{n}. Do\n   - {SAID[:82]}\n   - It is.\n" for n in "1234"), id="steps"
+        ),
+    ],
+)
+def test_other_lists_stay_whole(items: str) -> None:
+    assert [each.form for each in split_blocks([passage(f"# Tides\n\n{items}")])] == ["list"]
 
 
 def test_a_table_of_contents_is_no_block() -> None:

@@ -47,6 +47,11 @@ def text(body: str) -> str:
             id="definitions",
         ),
         pytest.param(
+            "<dl><dt><a name=x></a><dt>Tide</dt></dt><dd>rise</dd><dt>Ebb</dt><dd>fall</dd></dl>",
+            "- Tide\n  - rise\n- Ebb\n  - fall",
+            id="a term inside a term",
+        ),
+        pytest.param(
             "<pre><code class='language-python'>if a:\n    b &lt; c\n</code></pre>",
             "```python\nif a:\n    b < c\n```",
             id="code",
