@@ -38,6 +38,8 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
      r"|^\W*how (?:does|is|are|was|were|did)\b"
      r"|^\W*(?:describe|explain)\b|^\W*tell me (?:about|how)\b"),
     ("definition", r"^\W*(?i:who) (?:is|was|are|were) (?:[A-Z][\w’.-]*\s*){1,4}\?*$"),
+    ("explanation", r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must"
+     r"|may)\b"),
 )  # fmt: skip
 _CHINESE: tuple[tuple[Intent, str], ...] = (
     ("command", r"命令"),
@@ -83,11 +85,15 @@ _QUOTED = lazy_regex(r"[\"“]([^\"“”]{2,60})[\"”]")
 _LONGEST_SUBJECT = 8
 LONGEST_NAME = 12
 """Characters of a Chinese question's person, at most: 弗拉基米尔·弗拉基米罗维奇."""
+_ASKING = lazy_regex(r"\b(?:who|whom|whose|which|what|when|where|why|how)\b", re.I)
 _FACTS = frozenset(("person", "time", "place", "amount", "money", "code", "nationality"))
 
 
 def question_intent(question: str) -> Intent | None:
-    """Return the intent of a question that an excerpt answers; None where a sentence does."""
+    """Return the intent of a question that an excerpt answers; None where a sentence does.
+
+    Words without a question are to be explained.
+    """
     asked, text = classify_question(question), simplified(asking_part(question))
     found = next((i for i, pattern in _TABLES[asked.language] if pattern.search(text)), None)
     if found in ("command", "comparison", "cause", "steps", "list"):
@@ -96,6 +102,8 @@ def question_intent(question: str) -> Intent | None:
         return None
     if found is None and definition_subject(question):
         return "definition"
+    if found is None and asked.language == "en" and not _ASKING.search(text):
+        return "explanation"
     return found
 
 

@@ -141,7 +141,11 @@ class QuestionType:
     twofold: bool = False
 
 
-_SENTENCES = lazy_regex(r"(?<=[a-z0-9)\"'”’]{2}[.!?])\s+(?=[A-Z\"'“])")
+_SENTENCES = lazy_regex(
+    r"(?<=[a-z0-9)\"'”’]{2}[.!?])\s+(?=[A-Z\"'“])"
+    r"|,\s+(?=(?:so |but |then )?(?:who|what|which|when|where|why|how)(?: to|['’]s"
+    r"| (?:is|are|was|were|do|does|did|can|could|may|must|should|would|will))\b)"
+)
 _ASKS = lazy_regex(
     r"\W*(?:(?:and|so|but|then) )?(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were"
     r"|do|does|did|can|could|may|must|should|list|compare)\b",
@@ -150,7 +154,7 @@ _ASKS = lazy_regex(
 
 
 def asking_part(question: str) -> str:
-    """Return the last sentence of an English question that asks; all of it if none does.
+    """Return the last sentence or clause of an English question that asks; all of it without one.
 
     *I have a stray lock file. How do I remove it?* asks how.
     """
