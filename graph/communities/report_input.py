@@ -50,7 +50,7 @@ def report_input(
         named += _mentions(connection, beside, within=near)
         for one in stated_relations(connection, said=said, only=beside, within=near):
             relations.setdefault(one.id, one)
-    leading = {one.id: _leading(connection, one.id) for one in clusters if one.id in parts}
+    leading = _leading(connection, [one.id for one in clusters if one.id in parts])
     every = {one for some in leading.values() for one in some}
     known = entities_by_id(connection, telling | beside | every)
     return ReportInput(
@@ -104,27 +104,38 @@ def _overlapping(chunks: Iterable[Chunk], spoken: Collection[str]) -> set[str]:
     return found
 
 
-def _leading(connection: Connection, community_id: str) -> tuple[str, ...]:
-    """Return the most mentioned members of a community, as `most_mentioned` ranks them."""
+def _leading(connection: Connection, community_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the most mentioned members of communities, as `most_mentioned` ranks them."""
     table, home = entities.c, community_members.c
-    inside = home.community_id == community_id
     halved = case((table.type == "CONCEPT", 0.5), else_=1.0)
     ranked = select(table.id, table.name, (table.mention_count * halved).label("weight"))
-    size = select(home.entity_id).where(inside).limit(1).offset(RANKED_WHOLE)
-    if connection.execute(size).first() is not None:
-        counts = select(table.mention_count).order_by(table.mention_count.desc())
-        first = ranked.order_by(table.mention_count.desc()).limit(FIRST_ASKED).subquery()
-        is_member = select(home.entity_id).where(inside, home.entity_id == first.c.id).exists()
-        rows = _first_ranked(connection, select(first).where(is_member))
-        least = connection.execute(counts.limit(1).offset(FIRST_ASKED - 1)).scalar() or 0
-        if len(rows) == LEADING and rows[-1].weight > least:  # all others weigh no more
-            return tuple(row.id for row in rows)
-    every = ranked.join(community_members, home.entity_id == table.id).where(inside)
-    return tuple(row.id for row in _first_ranked(connection, every))
+    if not community_ids:
+        return {}
+    first = connection.execute(
+        ranked.add_columns(table.mention_count)
+        .order_by(table.mention_count.desc())
+        .limit(FIRST_ASKED)
+    ).all()
+    least = first[-1].mention_count if len(first) == FIRST_ASKED else 0
+    row_of = {row.id: row for row in first}
+    inside: dict[str, list[Row[Any]]] = defaultdict(list)
+    query = select(home.community_id, home.entity_id).where(home.community_id.in_(community_ids))
+    for community_id, entity_id in rows_in(connection, query, home.entity_id, row_of):
+        inside[community_id].append(row_of[entity_id])
+    found: dict[str, tuple[str, ...]] = {}
+    for community_id in community_ids:
+        rows: Sequence[Row[Any]] = sorted(
+            inside[community_id], key=lambda row: (-row.weight, row.name, row.id)
+        )[:LEADING]
+        if len(rows) < LEADING or rows[-1].weight <= least:  # others may weigh more
+            query = ranked.join(community_members, home.entity_id == table.id)
+            rows = _first_ranked(connection, query.where(home.community_id == community_id))
+        found[community_id] = tuple(row.id for row in rows)
+    return found
 
 
-RANKED_WHOLE, FIRST_ASKED = 4_000, 1_000
-"""Of communities with more members these are looked for among the most mentioned entities first."""
+FIRST_ASKED = 1_000
+"""The members are looked for among so many most mentioned entities first."""
 
 
 def _first_ranked(connection: Connection, query: Select[Any]) -> Sequence[Row[Any]]:

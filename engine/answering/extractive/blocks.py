@@ -197,11 +197,12 @@ def _entries(text: str, end: int, items: Sequence[tuple[int, int]], level: int) 
 
 def _without_bare_terms(text: str, starts: Sequence[int], entries: Sequence[int]) -> list[int]:
     """Leave out the places of terms that stand below another one with the same explanation."""
-    return [
+    told = [
         after
-        for before, after in pairwise([None, *starts])
-        if before is None or before in entries or "\n" in text[before:after].strip()
+        for before, after in pairwise(starts)
+        if before in entries or "\n" in text[before:after].strip()
     ]
+    return [*starts[:1], *told]
 
 
 def _form(text: str, block: Block, *, after: Form) -> Form:

@@ -38,8 +38,8 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
      r"|^\W*how (?:does|is|are|was|were|did)\b"
      r"|^\W*(?:describe|explain)\b|^\W*tell me (?:about|how)\b"),
     ("definition", r"^\W*(?i:who) (?:is|was|are|were) (?:[A-Z][\w’.-]*\s*){1,4}\?*$"),
-    ("explanation", r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must"
-     r"|may)\b"),
+    ("explanation", r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should"
+     r"|must|may)\b"),
 )  # fmt: skip
 _CHINESE: tuple[tuple[Intent, str], ...] = (
     ("command", r"命令"),

@@ -142,9 +142,7 @@ def test_the_most_mentioned_members_are_the_same_wherever_they_are_looked_for(
             at = [{"community_id": "c", "entity_id": row["id"]} for row in inside]
             connection.execute(insert(members), at)
         patch.setattr(reading, "LEADING", 3)
+        every = reading._leading(connection, ["c"])
         patch.setattr(reading, "FIRST_ASKED", first_asked)
-        patch.setattr(reading, "RANKED_WHOLE", 10_000)
-        every = reading._leading(connection, "c")
-        patch.setattr(reading, "RANKED_WHOLE", 0)
-        assert reading._leading(connection, "c") == every
+        assert reading._leading(connection, ["c"]) == every
     database.close()
