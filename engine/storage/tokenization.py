@@ -18,7 +18,7 @@ from ..errors import SettingsError
 TokenWeight = Callable[[str], float]
 """Weight of a token: its idf, highest for one that no document holds."""
 
-TOKENS_VERSION = "tokens-3"
+TOKENS_VERSION = "tokens-4"
 """Raised when the same text gives other tokens: documents are then indexed anew."""
 _STOP = """
 a an and are as at be been but by did do does for from had has have he her his i if in into is it
@@ -32,6 +32,7 @@ _MARKS = lazy_regex(r"[-/._'’&]+")
 _DECIMAL = lazy_regex(r"\d+(?:\.\d+)+")
 _LETTERS_NUMBER = lazy_regex(r"([^\W\d_]{2,})(\d{3,})")
 _CODE = lazy_regex(r"\b([A-Z]{2,})[ ](\d+)\b")
+_OPTION = lazy_regex(r"(?<![a-z\d_./-])--?[a-z][a-z\d]*(?:-[a-z\d]+)*")
 _POSSESSIVE = lazy_regex(r"['’]s?\b(?![\w'’])")
 
 
@@ -40,13 +41,15 @@ def tokens(text: str) -> list[str]:
 
     Words are folded (width, case, accents), stemmed (Snowball English), and left out if they are
     among a few dozen function words. What marks join ("KMI-2031/7", "IL-6") gives its parts and the
-    whole; so do "ISO27001" and "ISO 27001". Chinese, in simplified characters, gives overlapping
-    pairs of characters, which need no dictionary.
+    whole; so do "ISO27001" and "ISO 27001". An option of a command ("--configure") gives itself,
+    too. Chinese, in simplified characters, gives overlapping pairs of characters, which need no
+    dictionary.
     """
     wide = text if text.isascii() else simplified(unicodedata.normalize("NFKC", text))
     found: list[str] = []
     words: list[str] = []
-    for piece in _PIECE.findall(_folded(wide)):
+    folded = _folded(wide)
+    for piece in _PIECE.findall(folded):
         if piece.isascii() and piece.isalpha():
             words.append(piece)
         elif _IS_CJK.match(piece):
@@ -55,6 +58,8 @@ def tokens(text: str) -> list[str]:
             words.extend(_joined_and_parts(piece))
     found.extend(_stemmer().stemWords([word for word in words if word not in _STOP_WORDS]))
     found.extend((match[1] + match[2]).lower() for match in _CODE.finditer(wide))
+    if "-" in folded:
+        found.extend(_OPTION.findall(folded))
     return found
 
 

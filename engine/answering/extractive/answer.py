@@ -24,7 +24,7 @@ from .analysis import STATED, Analysis, analyse, bound_subject, introducing, sta
 from .chinese.fact_questions import fact_question
 from .chinese.facts import mentions_fact, stated_facts
 from .chinese.known_as import UNKNOWN, KnownAs
-from .evidence import evidence_features
+from .evidence import evidence_features, unsaid_codes
 from .excerpt import (
     Reader,
     WholeReader,
@@ -123,7 +123,7 @@ def extractive_answer(
     return _decided(
         draft, question,
         is_excerpt=is_excerpt, may_be_near=one_excerpt, least=min_evidence,
-        is_one_sided=intent == "comparison" and draft.figures["unknown"] > 0,
+        is_beside=intent == "comparison" and draft.figures["unknown"] > 0,
     )  # fmt: skip
 
 
@@ -165,19 +165,23 @@ def _decided(
     question: str,
     *,
     is_excerpt: bool,
-    is_one_sided: bool,
+    is_beside: bool,
     may_be_near: bool,
     least: float,
 ) -> Draft:
     """Answer, answer below a word of doubt, or abstain from a draft by its figures.
 
-    A comparison of which one side is unknown is always doubted.
+    What stands beside the question is always doubted: a comparison of which one side is unknown,
+    or what has not the option, version or path that is asked about.
     """
     language = language_of(question)
+    told = (draft.text, *(citation.title for citation in draft.citations))
+    if unsaid_codes(question, "\n".join(told)):
+        draft, is_beside = replace(draft, short=None), True
     likely = _likely(draft.figures, language)
     if likely >= least:
         below = DOUBTED[language] if is_excerpt else HESITANT
-        return _hesitant(draft, question, below=1.0 if is_one_sided else below)
+        return _hesitant(draft, question, below=1.0 if is_beside else below)
     is_near = may_be_near and _is_near(draft.figures, language)
     detail = f"evidence {likely:.2f} is below {least:.2f}"
     return _declined(draft, question, is_near=is_near, detail=detail)

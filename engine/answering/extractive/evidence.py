@@ -32,6 +32,13 @@ WITHOUT_KIND = 0.5
 
 DISTINCTIVE = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]+|\b[A-Za-z]*\d[\w.-]*\w|\b\d\b")
 """Names, codes and numbers of an English question."""
+_CODE = re.compile(
+    r"(?<![\w./-])--?[A-Za-z][A-Za-z\d]*(?:-[A-Za-z\d]+)*"
+    r"|(?<![\w./-])~?(?:/[\w.-]*\w)+"
+    r"|(?<![\w./-])[A-Za-z\d-]+(?:[._]+[A-Za-z\d-]+)+(?![\w/])",
+    re.ASCII,
+)
+_INITIALS = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +226,17 @@ def _credit(term: str, sentence: Sentence) -> float:
         if others and not where.isdisjoint(others):
             return share * RELATIVE
     return 0.0
+
+
+def unsaid_codes(question: str, told: str) -> list[str]:
+    """Return the options, versions, paths and dotted names of a question that a text has not."""
+    codes = (match.group() for match in _CODE.finditer(question))
+    return [
+        code
+        for code in codes
+        if not _INITIALS.fullmatch(code)
+        and not re.search(rf"(?<![\w.]){re.escape(code)}(?!\w|\.\d)", told, re.I)
+    ]
 
 
 def oov_ratio(question: str, passages: Sequence[Passage]) -> float:

@@ -10,13 +10,15 @@ from graph.text.cjk import has_han
 
 from ...storage.graph_api import Chunk, sentence_spans
 from .sentences import Said, is_in
-from .standalone import MAX_WORDS, is_listing, stands_alone, word_count
+from .standalone import MAX_WORDS, is_listing, is_unpaired, stands_alone, word_count
 
 _PERSON_ZH = re.compile(r"(?!何[故不以如])[^\W\da-zA-Z]{2,4}|[^\W\da-zA-Z]+·[^\W\da-zA-Z]+")
 _IS, _ROLE_TOLD, _ROLE_NEAR, _ACTS, _LEANING, _PARTLY, _FEWEST = 4.0, 2.5, 1.5, 0.5, 0.7, 0.6, 5
 """Worth of "X is a …", of "the bursar, X", of a role near a name and of a sentence that begins with
 the name; factors for a sentence that leans on what stands before and for one with a part of the
 name, which others may share; least number of words."""
+_OWN = 1.5
+"""Factor for a document whose title names the person."""
 _MAX_CHUNKS = 60
 _CLOSE = 24
 """Characters around a name in which a role is that person's."""
@@ -60,6 +62,7 @@ def introduce(
                 worth = _worth(said.text, pattern)
                 worth *= 1.0 if stands_alone(chunk.text[start:end]) else _LEANING
                 worth *= 1.0 if name in said.text else _PARTLY
+                worth *= _OWN if called.search(chunk.title) else 1.0
                 if worth and _is_readable(said.text):
                     found.append(replace(said, worth=round(worth, 6)))
     best = min(found, key=lambda said: (-said.worth, said.place), default=None)
@@ -68,7 +71,8 @@ def introduce(
 
 def _is_readable(text: str) -> bool:
     """Check for a sentence of some length that is no list; shorter ones may say who one is."""
-    return _FEWEST <= word_count(text) <= MAX_WORDS and not is_listing(text) and text[-1] in ".。”"
+    is_whole = text[-1] in ".。”" and not is_unpaired(text)
+    return _FEWEST <= word_count(text) <= MAX_WORDS and not is_listing(text) and is_whole
 
 
 def _worth(text: str, name: str) -> float:

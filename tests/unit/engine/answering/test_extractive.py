@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.answering.extractive.answer import extractive_answer
+from engine.answering.extractive.evidence import unsaid_codes
 from engine.answering.extractive.question_type import (
     answer_types,
     has_answer_type,
@@ -88,6 +89,32 @@ def test_the_first_sentence_is_the_direct_one(question: str, expected: str) -> N
 
     assert not draft.abstained
     assert expected in draft.text.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "unsaid"),
+    [
+        pytest.param("What does dpkg --configure do?", ["--configure"], id="option"),
+        pytest.param("When was Debian 1.1 released?", ["1.1"], id="version"),
+        pytest.param("When was Debian 12.11 released?", [], id="told"),
+        pytest.param(
+            "What is /etc/fstab for, or core.autocrlf?", ["core.autocrlf"], id="path-told"
+        ),
+        pytest.param("用--no-act和-i选项做什么？", ["--no-act"], id="chinese"),
+        pytest.param("Did the U.S. buy and/or sell a .deb?", [], id="no-codes"),
+    ],
+)
+def test_what_has_not_the_code_that_is_asked_about_is_told(
+    question: str, unsaid: list[str]
+) -> None:
+    assert unsaid_codes(question, "Debian 12.11 is out: see /etc/fstab; dpkg -i does.") == unsaid
+
+
+def test_an_answer_without_the_version_that_is_asked_about_is_doubted() -> None:
+    draft = answer("When was the Vey Station 1.1 founded?")
+
+    assert draft.text.startswith("This may not answer the question:") or draft.abstained
+    assert draft.short is None
 
 
 def test_a_bridge_leads_to_the_second_passage() -> None:

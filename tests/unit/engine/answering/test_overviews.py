@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.answering.global_search.about import is_titled, parts_about
@@ -120,3 +122,12 @@ def test_a_person_is_introduced_by_the_whole_name_before_a_part_that_others_shar
     person = introduce("Verity Quill", ["Verity Quill", "Quill"], [text], chinese=False)
     assert person is not None
     assert person.said.text.startswith("Verity Quill, great-granddaughter")
+
+
+def test_a_person_is_introduced_by_a_document_of_their_own() -> None:
+    fair = chunk("Verity Quill, founder of the mill, sounded the horn at the age of 75.", "a.md")
+    own = chunk("Verity Quill (1931–2009) was a botanist who lived in Oxley for years.", "b.md")
+    of_her = replace(own, title="Verity Quill, 1931–2009")
+    person = introduce("Verity Quill", ["Verity Quill"], [fair, of_her], chinese=False)
+    assert person is not None
+    assert "botanist" in person.said.text

@@ -24,6 +24,15 @@ from engine.storage.tokenization import dictionary_words, tokens, tokens_with
         pytest.param("战国无双", ["战国", "国无", "无双"], id="pairs"),
         pytest.param("字", ["字"], id="one-character"),
         pytest.param("由Google开发", ["由", "开发", "googl"], id="mixed"),
+        pytest.param(
+            "dpkg --force-all", ["dpkg", "forc", "all", "forceal", "--force-all"], id="option"
+        ),
+        pytest.param("用-i选项", ["用", "选项", "-i"], id="option-in-chinese"),
+        pytest.param(
+            "well-read --- or e-mail",
+            ["well", "read", "wellread", "e", "mail", "email"],
+            id="dashes",
+        ),
         pytest.param("", [], id="empty"),
         pytest.param("—…!?", [], id="marks-only"),
     ],
