@@ -31,7 +31,7 @@ _IS_CJK = lazy_regex(rf"[{CJK}]")
 _MARKS = lazy_regex(r"[-/._'’&]+")
 _DECIMAL = lazy_regex(r"\d+(?:\.\d+)+")
 _LETTERS_NUMBER = lazy_regex(r"([^\W\d_]{2,})(\d{3,})")
-_CODE = lazy_regex(r"\b([A-Z]{2,})[ ](\d+)\b")
+_CODE = lazy_regex(r"(?<![A-Za-z\d_])([A-Z]{2,})[ ](\d+)(?![A-Za-z\d_])")
 _OPTION = lazy_regex(r"(?<![a-z\d_./-])--?[a-z][a-z\d]*(?:-[a-z\d]+)*")
 _POSSESSIVE = lazy_regex(r"['’]s?\b(?![\w'’])")
 

@@ -92,16 +92,35 @@ def extractive_answer(
     `types` are the graph's types of names, for the short answer; `known_as` are the other names of
     those in a Chinese question. Deterministic: ties go to the earlier sentence.
     """
+    within = partial(
+        _answer_within, question, weight=weight, max_sentences=max_sentences,
+        min_evidence=min_evidence, sure=sure, one_excerpt=one_excerpt, read=read,
+        likeness=likeness, text_at=text_at, types=types, known_as=known_as,
+    )  # fmt: skip
     if one_excerpt and likeness is not None and passages and is_across(question, passages):
-        within = partial(
-            extractive_answer, question, weight=weight, max_sentences=max_sentences,
-            min_evidence=min_evidence, sure=sure, one_excerpt=True, read=read, likeness=likeness,
-            text_at=text_at, types=types, known_as=known_as,
-        )  # fmt: skip
         return answer_across(
             question, passages, read=likeness.whole, text_at=text_at, min_evidence=min_evidence,
             within=within,
         )  # fmt: skip
+    return within(passages)
+
+
+def _answer_within(
+    question: str,
+    passages: Sequence[Passage],
+    *,
+    weight: TokenWeight,
+    max_sentences: int,
+    min_evidence: float,
+    sure: float,
+    one_excerpt: bool,
+    read: Reader | None,
+    likeness: WholeReader | None,
+    text_at: TextAt | None,
+    types: Mapping[str, str],
+    known_as: KnownAs,
+) -> Draft:
+    """Answer from passages in the question's language."""
     weight = cache(weight)  # a library may have to look each token up
     chooser = read if language_of(question) == "en" else _renaming(likeness, known_as)
     intent = question_intent(question) if one_excerpt else None

@@ -17,6 +17,7 @@ from graph.text.cjk import count_han
 
 from ...chunking.structure import Block, Section, sections
 from ...storage.graph_api import sentence_spans
+from ...storage.tokenization import tokens
 from ...types import Passage
 
 Form = Literal["prose", "list", "entry", "code", "table"]
@@ -28,8 +29,8 @@ LONGEST_WORDS = 220
 WINDOW_WORDS = 130
 """Words that a reader takes in at once."""
 ENTRIES, LISTED_WORDS = 3, 60
-"""From so many terms on, each above one deeper item, a list explains them; it is parted from so
-many words on."""
+"""From so many terms on, each above one deeper item, a list explains them, and from two on where it
+has no other items; it is parted from so many words on."""
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
 _INDENTED = re.compile(r"[ \t]{2,}\S")
 _GOES_ON = re.compile(r"[a-z,;.)](?!\))")
@@ -55,19 +56,22 @@ class ExcerptBlock:
 
 
 def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
-    """Split passages into blocks, in order, each place of a document once."""
+    """Split passages into blocks, in order, each place of a document once.
+
+    Of blocks with the same end, in passages that overlap, the longest one is kept.
+    """
     found: list[ExcerptBlock] = []
-    seen: set[tuple[str, int]] = set()
+    begun: dict[tuple[str, int], int] = {}
     for index, passage in enumerate(passages):
         for number, section in enumerate(sections(passage.text, markdown=_is_markdown(passage))):
             heading = section.path[-1] if section.path else _heading(passage)
             for place, (start, end, form) in enumerate(
                 _without_long(passage.text, _joined(passage.text, section), section)
             ):
-                at = (passage.document_id, passage.start + end)
-                if at in seen or is_contents(passage.text[start:end]):
+                at, begins = (passage.document_id, passage.start + end), passage.start + start
+                if begun.get(at, begins + 1) <= begins or is_contents(passage.text[start:end]):
                     continue
-                seen.add(at)
+                begun[at] = begins
                 found.append(
                     ExcerptBlock(
                         passage=index,
@@ -82,7 +86,18 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
                         text=passage.text[start:end],
                     )
                 )
-    return found
+    placed = ((each, passages[each.passage]) for each in found)
+    return [
+        each
+        for each, passage in placed
+        if begun[passage.document_id, passage.start + each.end] == passage.start + each.start
+    ]
+
+
+def is_of_term(block: ExcerptBlock, question: str) -> bool:
+    """Check for the entry of a term that the question names."""
+    term = set(tokens(block.text.partition("\n")[0])) if block.form == "entry" else set()
+    return bool(term) and term <= set(tokens(question))
 
 
 def _last_heading(section: Section) -> int:
@@ -160,7 +175,8 @@ def _list_parts(
     starts = [place for place, depth in items if depth == level]
     entries = _entries(text, end, items, level)
     form: Form = "list"
-    if len(entries) >= max(ENTRIES, len(starts) // 2):
+    are_all = len(entries) > 1 and entries[: len(starts) - 1] == starts[:-1]  # one may be cut off
+    if len(entries) >= max(ENTRIES, len(starts) // 2) or are_all:
         starts, form = _without_bare_terms(text, starts, entries), "entry"
     elif words <= LONGEST_WORDS and len(starts) > 1:
         return [(start, "list")]

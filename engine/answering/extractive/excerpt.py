@@ -28,6 +28,7 @@ from .blocks import (
     WINDOW_WORDS,
     ExcerptBlock,
     count_words,
+    is_of_term,
     split_blocks,
 )
 from .evidence import probability
@@ -94,6 +95,8 @@ READ_PASSAGES = 10
 """Passages, best first, whose blocks are candidates."""
 SHOWN = {"en": 2.0, "zh": 0.5}
 """A reader's logits for signs of what is asked."""
+OF_TERM = 2.0
+"""Logits for an entry whose term the question names."""
 SIGNED = 2.0
 """The same where nothing reads."""
 HEADING = 3.0
@@ -341,9 +344,10 @@ def _best(
             logits, leads = _with_leads(question, candidates, passages, logits, wanted, read)
         found = np.array([_fused(one.block, passages) for one in candidates])
         scores = logits + WORDS[language] * scores + FUSED * found + SHOWN[language] * shown
+        scores += OF_TERM * np.array([is_of_term(one.block, question) for one in candidates])
         if language == "en":
-            opens = [_introduces(one.block, passages) for one in candidates]
-            scores = scores + OPENS.get(intent, 0.0) * np.array(opens)
+            opens = np.array([_introduces(one.block, passages) for one in candidates])
+            scores += OPENS.get(intent, 0.0) * opens
     else:
         scores = scores + SIGNED * shown
     order = [int(row) for row in np.argsort(-scores, kind="stable")]
@@ -351,7 +355,8 @@ def _best(
     row = _list_start(order[0], candidates, scores) if intent in starts else order[0]
     first = candidates[row].block
     near = [candidates[each].block for each in order if scores[each] >= scores[row] - NEARLY]
-    if intent == "list" and sum(_are_entries(first, each) for each in near) >= SIBLINGS:
+    beside = [each for each in near if first.form == each.form == "entry"]
+    if intent == "list" and sum(in_section(each, first) for each in beside) > 1:
         first = replace(first, form="list")  # not what one term means is asked for, but all terms
     best = Best(
         block=_with_adjoining(first, near, passages),
@@ -476,10 +481,6 @@ def _shows(intent: Intent, block: ExcerptBlock, question: str) -> bool:
     if is_defined_by(heading, intent, question):
         return True
     return shows_intent(intent, block.text, question)
-
-
-def _are_entries(one: ExcerptBlock, other: ExcerptBlock) -> bool:
-    return one.form == other.form == "entry" and in_section(one, other)
 
 
 def _is_part(block: ExcerptBlock, whole: ExcerptBlock) -> bool:

@@ -25,9 +25,14 @@ def is_across(question: str, passages: Sequence[Passage]) -> bool:
 
 
 def in_own_language(question: str, passages: Sequence[Passage]) -> list[Passage]:
-    """Return the passages in the language of the question, in their order."""
+    """Return the passages with a paragraph in the language of the question, in their order."""
     chinese = language_of(question) == "zh"
-    return [each for each in passages if is_chinese(each.text) == chinese]
+    return [each for each in passages if _has_paragraph(each.text, chinese=chinese)]
+
+
+def _has_paragraph(text: str, *, chinese: bool) -> bool:
+    said = [each for each in text.split("\n\n") if not each.lstrip().startswith("#")]
+    return any(is_chinese(each) == chinese for each in said or [text])
 
 
 def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:

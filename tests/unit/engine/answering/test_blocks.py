@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -13,6 +14,7 @@ from engine.answering.extractive.blocks import (
     count_words,
     cut_long,
     is_contents,
+    is_of_term,
     split_blocks,
 )
 from engine.types import Passage
@@ -157,3 +159,28 @@ def test_blocks_are_spans_of_their_passage_in_order(lines: list[str]) -> None:
 
     assert all(source.text[each.start : each.end] == each.text for each in found)
     assert all(one.end <= other.start for one, other in pairwise(found))
+
+
+def test_of_passages_that_overlap_the_whole_block_is_kept() -> None:
+    text = "# Levels\n\nThe first level mirrors. It loses no block when a disk fails.\n\nAn end.\n"
+    begin = text.index("It loses")
+    torn = replace(passage(text[begin:]), start=7 + begin, end=7 + len(text))
+
+    blocks = split_blocks([torn, passage(text)])
+
+    assert [(each.passage, each.text) for each in blocks] == [
+        (0, "An end."),
+        (1, "The first level mirrors. It loses no block when a disk fails."),
+    ]
+
+
+def test_two_terms_are_entries_where_the_list_has_no_other_items() -> None:
+    said = " ".join(f"word{n}" for n in range(50))
+    text = (
+        f"# Levels\n\n- RAID-4\n  - It keeps {said}.\n- RAID-5\n  - It spreads {said}.\n- RAID-6\n"
+    )
+
+    blocks = [each for each in split_blocks([passage(text)]) if each.form == "entry"]
+
+    assert [each.text.split("\n")[0] for each in blocks] == ["- RAID-4", "- RAID-5", "- RAID-6"]
+    assert [is_of_term(each, "Does RAID 5 mirror?") for each in blocks] == [False, True, False]
