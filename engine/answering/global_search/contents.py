@@ -393,11 +393,13 @@ class _Page(PageWriter):
         }
         single = len({one.document_id for one in self.chunks}) == 1
         told = [frozenset(tokens_of(one.quote)) for one in self.cited.found.values()]
+        things = {one.name.casefold() for one in self.spread if one.type == "PRODUCT"}
         found: list[Person] = []
         for name, entity in self._proper(counted):
             if len(found) == most:
                 break
-            if (single or is_person(name)) and not _NO_PERSON.search(name):
+            is_of_thing = not things.isdisjoint(name.casefold().split())  # Linux Mint
+            if (single or is_person(name)) and not _NO_PERSON.search(name) and not is_of_thing:
                 chunks = self._naming(entity)
                 names = {name, entity.name, *entity.aliases}
                 person = introduce(name, names, chunks, chinese=self.chinese)
@@ -592,4 +594,7 @@ def _heading(title: str, headings: Sequence[str]) -> str:
 
 
 def _overlap(one: str, other: str) -> bool:
-    return one.casefold() in other.casefold() or other.casefold() in one.casefold()
+    """Check for names of which one holds the words of the other in order (*Jo B. Vale*)."""
+    first, second = sorted((one.casefold(), other.casefold()), key=len)
+    words = iter(second.split())
+    return first in second or all(word in words for word in first.split())

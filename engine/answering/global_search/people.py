@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from graph.text.cjk import has_han
+from graph.text.cjk import has_han, simplified
 
-from ...storage.graph_api import Chunk, sentence_spans
+from ...storage.graph_api import Chunk, han_surname, sentence_spans
 from .sentences import Said, is_in
 from .standalone import MAX_WORDS, is_listing, is_unpaired, stands_alone, word_count
 
@@ -101,5 +101,8 @@ def _worth(text: str, name: str) -> float:
 
 
 def is_person(name: str) -> bool:
-    """Check for the form of a person's name."""
-    return bool(_PERSON_ZH.fullmatch(name)) if has_han(name) else " " in name
+    """Check for the form of a person's name; a Chinese one begins with a surname."""
+    if not has_han(name):
+        return " " in name
+    is_foreign = "·" in name
+    return bool(_PERSON_ZH.fullmatch(name)) and (is_foreign or bool(han_surname(simplified(name))))

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from engine.answering.global_search import contents
 from engine.answering.global_search.about import is_titled, parts_about
 from engine.answering.global_search.asked import Asked, Found
-from engine.answering.global_search.people import introduce
+from engine.answering.global_search.people import introduce, is_person
 from engine.answering.global_search.sentences import (
     Telling,
     central_words,
@@ -131,3 +132,23 @@ def test_a_person_is_introduced_by_a_document_of_their_own() -> None:
     person = introduce("Verity Quill", ["Verity Quill"], [fair, of_her], chinese=False)
     assert person is not None
     assert "botanist" in person.said.text
+
+
+@pytest.mark.parametrize(
+    ("name", "is_named"),
+    [
+        ("Verity Quill", True),
+        ("Verity", False),
+        ("沈望舒", True),
+        ("梅芙·托兰", True),
+        ("网关", False),
+        ("何故", False),
+    ],
+)
+def test_a_person_has_the_form_of_a_name(name: str, is_named: bool) -> None:
+    assert is_person(name) == is_named
+
+
+def test_a_name_with_an_initial_overlaps_the_one_without() -> None:
+    assert contents._overlap("Jo B. Vale", "Jo Vale")
+    assert not contents._overlap("Jo B. Vale", "Vale Jo")
