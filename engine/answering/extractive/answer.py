@@ -402,8 +402,6 @@ def _excerpts(
         )  # fmt: skip
     if read is None or analysis.compared is not None or analysis.asked.language != "en":
         return []
-    if analysis.is_chain:
-        return []  # told at two places
     chains = [chain_text(weighed, row, passages) for row in analysis.rows]
     return told_at_one_place(
         question, passages, weighed,

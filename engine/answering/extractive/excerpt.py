@@ -205,7 +205,9 @@ def told_at_one_place(
         return []
     unsigned = np.zeros(len(candidates), dtype=np.bool_)
     logits = _read_blocks(question, candidates, passages, read, signs=unsigned)
-    row = int(np.argmax(logits))
+    found = np.array([_fused(one.block, passages) for one in candidates])
+    priors = np.array([one.prior for one in candidates])
+    row = int(np.argmax(logits + WORDS["en"] * priors + FUSED * found))
     if logits[row] < max(PLAIN, beside + PLAINLY):
         return []
     score = float(logits[row])
