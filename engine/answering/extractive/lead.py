@@ -63,9 +63,10 @@ def read_leads(
 
 def _sentences(text: str, wanted: Mapping[str, float]) -> list[tuple[int, int]]:
     """Return the whole sentences that hold most of what is wanted, in no order."""
+    places = ((_behind_title(text, start, end), end) for start, end in sentence_spans(text))
     whole = [
         (start, end)
-        for start, end in sentence_spans(text)
+        for start, end in places
         if count_words(text[start:end]) >= SHORTEST and _ENDS.search(text[start:end])
     ]
 
@@ -74,3 +75,12 @@ def _sentences(text: str, wanted: Mapping[str, float]) -> list[tuple[int, int]]:
         return sum(w for term, w in wanted.items() if not held.isdisjoint(lexical_variants(term)))
 
     return sorted(whole, key=lambda place: (-share(place), place))[:SENTENCES]
+
+
+_BOX_TITLE = re.compile(r"\W*[A-Z]{3,}[^\n.!?:;,]{0,60}\n\s*(?=[A-Z“\"'`])")
+
+
+def _behind_title(text: str, start: int, end: int) -> int:
+    """Return where a sentence begins behind the title of a box: *TIP Backups*, on a line."""
+    title = _BOX_TITLE.match(text, start, end)
+    return title.end() if title else start

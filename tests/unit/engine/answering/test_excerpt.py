@@ -24,6 +24,7 @@ from engine.answering.extractive.intent import (
     shows_intent,
     strip_intent_words,
 )
+from engine.answering.extractive.lead import read_leads
 from engine.answering.extractive.passage_order import direct_first
 from engine.answering.packing import Draft
 from engine.embeddings.span_reading import Reading
@@ -961,3 +962,16 @@ def test_a_fact_of_a_list_is_shown_as_its_item() -> None:
         "2. The seed swap is on Sunday 26 April in the village hall, from ten to one. [1]"
     )
     assert "hose: July" in _asked("When is the swap?", [prices]).text
+
+
+def test_a_sentence_is_shown_without_the_title_of_its_box() -> None:
+    text = "- Rigging is an art.\n  TIP Knots at sea\n  The bowline holds the Gull best.\n"
+    block = split_blocks([_passage(f"## The Gull\n\n{text}")])[-1]
+
+    (lead,) = read_leads(
+        "Which knot holds the Gull?", [block], above=lambda _: "", wanted={"gull": 1.0},
+        read=lambda _, texts: np.array([float("bowline" in each) for each in texts]),
+    )  # fmt: skip
+
+    assert lead is not None
+    assert block.text[lead.start : lead.end] == "The bowline holds the Gull best."
