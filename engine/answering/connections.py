@@ -35,6 +35,7 @@ from ..storage.graph_views import GraphViewCache
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Citation
+from .connection_questions import ARTICLE, CLASS, connection_pairs
 from .extractive.excerpt import Reader
 from .global_search.people import ROLE
 from .global_search.standalone import is_listing, stands_alone
@@ -62,6 +63,10 @@ _READ, _READING = 8, 0.5
 """Sentences that a reader orders, and the length that it adds to the one it likes least."""
 _MAX_QUOTE = 400
 """Maximum length of a sentence in characters."""
+_APART = 3
+"""Sentences between two that name one each, at most, in a passage that names both."""
+_OFTEN = 3
+"""Times that a longer name is said for once a shorter one is, to be what that stands for."""
 _PART = 3
 """Characters of a part of a Chinese name."""
 _NAMED = ("PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT")
@@ -72,65 +77,6 @@ _BETWEEN, _BEHIND = 60, 40
 """Characters between two names, and behind the second, in which a role stands."""
 _APPOSED = re.compile(r"\W{0,3}")
 _OWNED = re.compile(r"['’]s?\s+(?:[\w-]+\s+){0,2}")
-
-_JOINED = r"(?:connected|related|linked|associated|tied|joined)"
-_EACH = r"(?:each other|one another)"
-_TO = r"(?:to|with)"
-_NOUN = r"(?:connections?|links?|relations?|relationships?|ties?|associations?)"
-_ENGLISH = tuple(
-    re.compile(rf"^\W*(?:so |and |please )?{form}\W*$", re.IGNORECASE)
-    for form in (
-        rf"(?:in what way|how) (?:is|are|was|were) (?P<pair>.+?) {_JOINED}(?: {_TO} {_EACH})?",
-        rf"(?:in what way|how) (?:is|are|was|were) (?P<a>.+?) {_JOINED} {_TO} (?P<b>.+?)",
-        r"what (?:links?|connects?|joins?|ties|relates|unites) (?P<pair>.+?)(?: together)?",
-        rf"(?:what|which|is|are|describe|explain|show|tell me)(?: me)?(?: is|'s| are| was| were)?"
-        rf"(?: there)?(?: the| any| a)? {_NOUN}(?: is| are)?(?: there)?"
-        r" (?:between|of) (?P<pair>.+?)",
-        r"what (?:do|does|did|has|have) (?P<a>.+?) (?:have )?to do with (?P<b>.+?)",
-        rf"what (?:do|did) (?P<pair>.+?) have to do with {_EACH}",
-        r"how (?:do|does|did) (?P<pair>.+?) (?:relate|connect)(?: to each other)?",
-        r"how (?:do|does|did) (?P<a>.+?) relate to (?P<b>.+?)",
-    )
-)
-_HAN_NOUN = "(?:关系|联系|关联|渊源|瓜葛|交集|纠葛)"
-_CHINESE = tuple(
-    re.compile(form)
-    for form in (
-        rf"^(?:请问)?(?P<pair>.+?)(?:之间|两者|二者)?(?:的{_HAN_NOUN}(?:是|有)?(?:什么|怎样|怎么样|哪些)?(?:的)?"
-        rf"|(?:存在着?|有着?|是)(?:什么|何种?|怎样的?|怎么样的?|哪些|啥|没有)?(?:样的)?{_HAN_NOUN})[\s。？?！]*$",
-        r"^(?:请问)?(?P<pair>.+?)(?:之间)?(?:是)?(?:怎么|怎样|如何)(?:联系|关联|相连|连接|扯上关系)(?:在一起|起来|到一起)?(?:的)?[\s。？?]*$",
-        rf"^(?:请?(?:说说|讲讲|介绍一?下?|解释))(?P<pair>.+?)(?:之间)?的{_HAN_NOUN}[\s。？?]*$",
-    )
-)
-_AND = re.compile(r",? (?:and|with|to) |\s*(?:和|与|跟|同|及|以及|、)\s*", re.IGNORECASE)
-_ARTICLE = re.compile(r"^(?:the|an?) ", re.IGNORECASE)
-
-
-def connection_pairs(question: str) -> list[tuple[str, str]]:
-    """Return the pairs that a question for a connection may name; none for other questions.
-
-    There are several where a name can hold an "and".
-    """
-    plain = " ".join(question.split())
-    for pattern in (*_ENGLISH, *_CHINESE):
-        found = pattern.match(plain)
-        if found is None:
-            continue
-        named = found.groupdict()
-        if named.get("a"):
-            both = _bare(named["a"]), _bare(named["b"])
-            return [both] if all(both) else []
-        pair = named["pair"]
-        pair = re.sub(r"^both ", "", pair, flags=re.IGNORECASE)
-        cuts = [(pair[: cut.start()], pair[cut.end() :]) for cut in _AND.finditer(pair)]
-        pairs = [(_bare(one), _bare(other)) for one, other in cuts]
-        if pairs := [both for both in pairs if all(both)]:
-            return pairs
-    return []
-
-
-def _bare(name: str) -> str:
-    return name.strip(" ,，。?？\"“”'‘’「」")
 
 
 class ConnectionAnswerer:
@@ -226,17 +172,42 @@ class _Connection:
 
         Else the words themselves, where they stand in the documents.
         """
-        bare = _ARTICLE.sub("", name)
-        for called in dict.fromkeys((name, bare)):
+        bare = ARTICLE.sub("", name)
+        proper = CLASS.sub("", bare)
+        for called in dict.fromkeys((name, bare, proper)):
             with suppress(NameUnknown):
-                return _end(self.explorer.entity_at(self.explorer.number(called)))
+                view = self.explorer.entity_at(self.explorer.number(called))
+                return _end(self._usual(called, least=_OFTEN * view.mention_count) or view)
         whole = re.compile(rf"(?<!\w){re.escape(bare)}(?!\w)", re.IGNORECASE)
         for view in self.explorer.entities(bare, limit=10, offset=0).items:
             if any(whole.search(each) for each in (view.name, *view.aliases)):
                 return _end(view)
+        usual = self._usual(bare)
+        if usual is not None and len(usual.name.split()) > len(bare.split()):
+            return _end(usual)
         if self.explorer.is_said(bare):
             return _End(bare, bare)
+        if usual is not None:
+            return _end(usual)
         return self._inside(bare) if has_han(bare) else None
+
+    def _usual(self, name: str, *, least: int = 1) -> EntityView | None:
+        """Return the thing that is named so often, by the words of a name and others.
+
+        Its name has others between them (*Hudson company*: Hudson Bay Company), or is the end of
+        it, and has several words (*the barge Grey Gull*).
+        """
+        asked = name.casefold().split()
+        found = (
+            v for word in asked for v in self.explorer.entities(word, limit=10, offset=0).items
+        )
+        for view in found if len(asked) > 1 else ():
+            words = view.name.casefold().split()
+            is_end = 1 < len(words) < len(asked) and words == asked[-len(words) :]
+            has_all = (words[0], words[-1]) == (asked[0], asked[-1]) and set(asked) < set(words)
+            if view.mention_count >= least and (is_end or has_all):
+                return view
+        return None
 
     def _inside(self, name: str) -> _End | None:
         """Return the entity whose name is the longest part, half at least, of a Chinese name."""
@@ -553,8 +524,8 @@ def _of_chunk(
         elif (held[0] and titled[1]) or (held[1] and titled[0]):
             length, pronoun = _UNSTATED + _NEXT, chunk.title
             length += 0.0 if _PRONOUN.match(chunk.text[slice(*span)]) else _BARE
-        elif at and any(held) and all(map(any, zip(held, named[at - 1], strict=True))):
-            length, span = _UNSTATED + _BARE + _FAR, (spans[at - 1][0], span[1])
+        elif any(held) and (gap := _sentences_back(at, named)):
+            length, span = _UNSTATED + _BARE + _FAR * gap, (spans[at - gap][0], span[1])
         else:
             continue
         text = chunk.text[slice(*span)]
@@ -565,6 +536,14 @@ def _of_chunk(
         length += _SPOKEN if _SPEECH.search(text) else 0.0
         length -= _TOLD if (all(held) or pronoun) and _tells_role(text, names, pronoun) else 0.0
         yield _Step(_quote_of(chunk, *span), round(length, 6), pronoun)
+
+
+def _sentences_back(at: int, named: Sequence[Sequence[bool]]) -> int:
+    """Return how many sentences before one the name stands that it lacks; 0 for none near."""
+    for gap in range(1, min(at, 1 + _APART) + 1):
+        if all(map(any, zip(named[at], named[at - gap], strict=True))):
+            return gap
+    return 0
 
 
 def _distance(text: str, names: Sequence[re.Pattern[str]]) -> float:

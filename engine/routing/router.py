@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from ..answering.answerer import combine_answers, global_events, local_events
-from ..answering.connections import connection_pairs
+from ..answering.connection_questions import connection_pairs
 from ..errors import ModelError
 from ..events import Listener, RouteEvent, StepEvent, null_listener
 from ..prompts import ABSTENTION, Language, fence, fill_prompt, language_of, prompt_text

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine import Answer, KnowledgeEngine
-from engine.answering.connections import connection_pairs
+from engine.answering.connection_questions import connection_pairs
 
 TEXTS = {
     "Ada": "# Ada Quill\n\nAda Quill founded the Harbour Press in 1902. "
@@ -220,3 +220,41 @@ def test_numbered_documents_of_a_folder_are_told_as_a_book_with_its_chapters(
     assert answer.text.startswith("5 documents, in one book.")
     assert "The Keeper's Handbook (5 documents):\n- This handbook explains" in answer.text
     assert re.search(r"Chapters: Hives \[\d\]; Honey \[\d\]; Swarms \[\d\]", answer.text)
+
+
+def test_a_shortened_name_and_one_with_its_class_are_what_is_usually_called_so(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("names")
+    texts = {
+        "line": "# Marlow Steam Packet Company\n\nThe Marlow Steam Packet Company was founded by "
+        "Tam Reed. The Marlow Steam Packet Company carried coal. The old Marlow company is gone.",
+        "gull": "# Grey Gull\n\nThe Grey Gull was built for Tam Reed. The Grey Gull was a barge. "
+        "In May the barge Grey Gull sank. The Grey Gull was raised.",
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf8")
+    with open_engine(folder / "library") as engine:
+        engine.add(folder)
+        company = engine.ask("How are the Marlow company and Tam Reed connected?")
+        barge = engine.ask("How are the barge Grey Gull and Tam Reed connected?")
+
+    assert company.text.startswith("Marlow Steam Packet Company and Tam Reed are directly")
+    assert barge.text.startswith("Grey Gull and Tam Reed are directly connected")
+
+
+def test_sentences_near_each_other_connect_what_each_of_them_names(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("near")
+    (folder / "fund.md").write_text(
+        "# The audit\n\nOrla Finch kept the accounts of the harbour. She counted the ships every "
+        "May. One of them was never there. So the fraud of Ned Gale came to light.\n",
+        encoding="utf8",
+    )
+    with open_engine(folder / "library") as engine:
+        engine.add(folder / "fund.md")
+        answer = engine.ask("How are Orla Finch and Ned Gale connected?")
+
+    assert answer.text.startswith("Orla Finch and Ned Gale are directly connected: Orla Finch kept")
+    assert "So the fraud of Ned Gale came to light. [1]" in answer.text

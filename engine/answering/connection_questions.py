@@ -1,0 +1,66 @@
+"""Questions for the connection of two things: "How are X and Y connected?"."""
+
+from __future__ import annotations
+
+import re
+
+_JOINED = r"(?:connected|related|linked|associated|tied|joined)"
+_EACH = r"(?:each other|one another)"
+_TO = r"(?:to|with)"
+_NOUN = r"(?:connections?|links?|relations?|relationships?|ties?|associations?)"
+_ENGLISH = tuple(
+    re.compile(rf"^\W*(?:so |and |please )?{form}\W*$", re.IGNORECASE)
+    for form in (
+        rf"(?:in what way|how) (?:is|are|was|were) (?P<pair>.+?) {_JOINED}(?: {_TO} {_EACH})?",
+        rf"(?:in what way|how) (?:is|are|was|were) (?P<a>.+?) {_JOINED} {_TO} (?P<b>.+?)",
+        r"what (?:links?|connects?|joins?|ties|relates|unites) (?P<pair>.+?)(?: together)?",
+        rf"(?:what|which|is|are|describe|explain|show|tell me)(?: me)?(?: is|'s| are| was| were)?"
+        rf"(?: there)?(?: the| any| a)? {_NOUN}(?: is| are)?(?: there)?"
+        r" (?:between|of) (?P<pair>.+?)",
+        r"what (?:do|does|did|has|have) (?P<a>.+?) (?:have )?to do with (?P<b>.+?)",
+        rf"what (?:do|did) (?P<pair>.+?) have to do with {_EACH}",
+        r"how (?:do|does|did) (?P<pair>.+?) (?:relate|connect)(?: to each other)?",
+        r"how (?:do|does|did) (?P<a>.+?) relate to (?P<b>.+?)",
+    )
+)
+_HAN_NOUN = "(?:关系|联系|关联|渊源|瓜葛|交集|纠葛)"
+_CHINESE = tuple(
+    re.compile(form)
+    for form in (
+        rf"^(?:请问)?(?P<pair>.+?)(?:之间|两者|二者)?(?:的{_HAN_NOUN}(?:是|有)?(?:什么|怎样|怎么样|哪些)?(?:的)?"
+        rf"|(?:存在着?|有着?|是)(?:什么|何种?|怎样的?|怎么样的?|哪些|啥|没有)?(?:样的)?{_HAN_NOUN})[\s。？?！]*$",
+        r"^(?:请问)?(?P<pair>.+?)(?:之间)?(?:是)?(?:怎么|怎样|如何)(?:联系|关联|相连|连接|扯上关系)(?:在一起|起来|到一起)?(?:的)?[\s。？?]*$",
+        rf"^(?:请?(?:说说|讲讲|介绍一?下?|解释))(?P<pair>.+?)(?:之间)?的{_HAN_NOUN}[\s。？?]*$",
+    )
+)
+_AND = re.compile(r",? (?:and|with|to) |\s*(?:和|与|跟|同|及|以及|、)\s*", re.IGNORECASE)
+ARTICLE = re.compile(r"^(?:the|an?) ", re.IGNORECASE)
+CLASS = re.compile(r"^(?:[a-z][a-z-]* )+(?=[A-Z])")
+"""Words in front of a name that say what it is: *barge Grey Gull*."""
+
+
+def connection_pairs(question: str) -> list[tuple[str, str]]:
+    """Return the pairs that a question for a connection may name; none for other questions.
+
+    There are several where a name can hold an "and".
+    """
+    plain = " ".join(question.split())
+    for pattern in (*_ENGLISH, *_CHINESE):
+        found = pattern.match(plain)
+        if found is None:
+            continue
+        named = found.groupdict()
+        if named.get("a"):
+            both = _bare(named["a"]), _bare(named["b"])
+            return [both] if all(both) else []
+        pair = named["pair"]
+        pair = re.sub(r"^both ", "", pair, flags=re.IGNORECASE)
+        cuts = [(pair[: cut.start()], pair[cut.end() :]) for cut in _AND.finditer(pair)]
+        pairs = [(_bare(one), _bare(other)) for one, other in cuts]
+        if pairs := [both for both in pairs if all(both)]:
+            return pairs
+    return []
+
+
+def _bare(name: str) -> str:
+    return name.strip(" ,，。?？\"“”'‘’「」")
