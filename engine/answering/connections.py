@@ -529,13 +529,22 @@ def _of_chunk(
         else:
             continue
         text = chunk.text[slice(*span)]
-        if _is_heading(text):
+        if _is_heading(text) or _is_listed(
+            chunk.text, [s for s in spans if span[0] <= s[0] < span[1]]
+        ):
             continue
         length += _POOR if _is_poor(text) else 0.0
         length += 0.0 if stands_alone(text) or pronoun else _NEXT
         length += _SPOKEN if _SPEECH.search(text) else 0.0
         length -= _TOLD if (all(held) or pronoun) and _tells_role(text, names, pronoun) else 0.0
         yield _Step(_quote_of(chunk, *span), round(length, 6), pronoun)
+
+
+def _is_listed(text: str, spans: Sequence[tuple[int, int]]) -> bool:
+    """Check for several sentences on lines of their own, or across paragraphs."""
+    between = [text[first[1] : second[0]] for first, second in pairwise(spans)]
+    has_break = any(each.count("\n") > 1 for each in between)
+    return len(spans) > 2 and (has_break or all("\n" in each for each in between))
 
 
 def _sentences_back(at: int, named: Sequence[Sequence[bool]]) -> int:
