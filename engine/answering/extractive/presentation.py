@@ -70,9 +70,9 @@ def tell_sentences(
 
 
 _ITEM = re.compile(r"(?m)^[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]")
-SHORT_BLOCK, PRECEDES, FOLLOWS = 60, 40, 15
+SHORT_BLOCK, PRECEDES = 60, 40
 """A block of so many words, and any list, is shown whole, and one with so few words before the
-sentence; else from the sentence on, and what stands before it below where so few words follow."""
+sentence; else from the sentence on, and what stands before it below."""
 WHOLE_ITEM = 8
 """Least words of a list item that is understood without the others."""
 
@@ -83,8 +83,8 @@ def _with_context(
     """Show the first sentence within the block around it, nothing of it twice.
 
     Of a list its item is shown. A short block, or one in which it stands near the beginning, is
-    shown whole; a long one from the sentence on, and where little follows, what stands before it
-    comes below.
+    shown whole; a long one from the sentence on, and below what stands before it, which is where
+    the answer is that this sentence leads on from.
     """
     source, text = context.source, context.source.text
     first, last = (each - source.start for each in (citations[0].start, citations[0].end))
@@ -98,9 +98,7 @@ def _with_context(
     elif is_short or count_words(text[context.start : first]) <= PRECEDES:
         shown = [(context.start, context.end)]
     else:
-        shown = [(first, context.end)]
-        if count_words(text[last : context.end]) < FOLLOWS:
-            shown.append((context.start, first))
+        shown = [(first, context.end), (context.start, first)]
     told = [(start, start + len(text[start:end].rstrip())) for start, end in shown if end > start]
     parts = [lines[0] if place == (first, last) else plain_excerpt(text, *place) for place in told]
     cited = [cite_span(source, *place, number=1) for place in told]
