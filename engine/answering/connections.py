@@ -66,7 +66,7 @@ _MAX_QUOTE = 400
 _APART = 3
 """Sentences between two that name one each, at most, in a passage that names both."""
 _OFTEN = 3
-"""Times that a longer name is said for once a shorter one is, to be what that stands for."""
+"""Times that a longer name is said for each passage with a shorter one that stands for it."""
 _PART = 3
 """Characters of a part of a Chinese name."""
 _NAMED = ("PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT")
@@ -165,7 +165,7 @@ class _Connection:
         parts = re.findall(r"\w{4,}", name)
         if has_han(name):
             parts = [name[start : start + _PART] for start in range(len(name) - _PART + 1)]
-        return any(self.explorer.is_said(part) for part in parts)
+        return any(self.explorer.times_said(part) for part in parts)
 
     def _find(self, name: str) -> _End | None:
         """Return the entity called so, else the most mentioned one whose name holds these words.
@@ -174,38 +174,39 @@ class _Connection:
         """
         bare = ARTICLE.sub("", name)
         proper = CLASS.sub("", bare)
-        for called in dict.fromkeys((name, bare, proper)):
-            with suppress(NameUnknown):
-                view = self.explorer.entity_at(self.explorer.number(called))
-                return _end(self._usual(called, least=_OFTEN * view.mention_count) or view)
+        known = [view for called in (name, bare, proper) if (view := self._called(called))]
+        if known:
+            usual = known[-1].mention_count > known[0].mention_count  # Grey Gull, not its barge
+            return _end(known[-1] if usual else known[0])
         whole = re.compile(rf"(?<!\w){re.escape(bare)}(?!\w)", re.IGNORECASE)
         for view in self.explorer.entities(bare, limit=10, offset=0).items:
             if any(whole.search(each) for each in (view.name, *view.aliases)):
                 return _end(view)
-        usual = self._usual(bare)
-        if usual is not None and len(usual.name.split()) > len(bare.split()):
-            return _end(usual)
-        if self.explorer.is_said(bare):
+        said = self.explorer.times_said(bare)
+        fuller = self._fuller(bare, least=_OFTEN * said)
+        if fuller is not None:
+            return _end(fuller)
+        if said:
             return _End(bare, bare)
-        if usual is not None:
-            return _end(usual)
         return self._inside(bare) if has_han(bare) else None
 
-    def _usual(self, name: str, *, least: int = 1) -> EntityView | None:
-        """Return the thing that is named so often, by the words of a name and others.
+    def _called(self, name: str) -> EntityView | None:
+        with suppress(NameUnknown):
+            return self.explorer.entity_at(self.explorer.number(name))
+        return None
 
-        Its name has others between them (*Hudson company*: Hudson Bay Company), or is the end of
-        it, and has several words (*the barge Grey Gull*).
+    def _fuller(self, name: str, *, least: int) -> EntityView | None:
+        """Return the thing whose name has others between these words: *Hudson company*.
+
+        It is named so often at least.
         """
         asked = name.casefold().split()
-        found = (
-            v for word in asked for v in self.explorer.entities(word, limit=10, offset=0).items
-        )
-        for view in found if len(asked) > 1 else ():
+        if len(asked) < 2:
+            return None
+        for view in self.explorer.entities(asked[0], limit=10, offset=0).items:
             words = view.name.casefold().split()
-            is_end = 1 < len(words) < len(asked) and words == asked[-len(words) :]
-            has_all = (words[0], words[-1]) == (asked[0], asked[-1]) and set(asked) < set(words)
-            if view.mention_count >= least and (is_end or has_all):
+            is_same = (words[0], words[-1]) == (asked[0], asked[-1])
+            if is_same and set(asked) < set(words) and view.mention_count >= least:
                 return view
         return None
 

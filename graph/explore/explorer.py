@@ -201,9 +201,9 @@ class Explorer:
         ordered = sorted(held.values(), key=lambda each: (each.document_id, each.start, each.id))
         return [(each, each.id in first_titled, each.id in second_titled) for each in ordered]
 
-    def is_said(self, words: str) -> bool:
-        """Check whether a visible chunk holds these words."""
-        return any(self._saying(words))
+    def times_said(self, words: str) -> int:
+        """Return how many visible chunks hold these words."""
+        return len(self._saying(words)[0])
 
     def _naming(self, name: str) -> tuple[set[str], set[str]]:
         """Return the ids of the visible chunks that name something, and of those titled so."""

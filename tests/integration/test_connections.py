@@ -227,6 +227,8 @@ def test_a_shortened_name_and_one_with_its_class_are_what_is_usually_called_so(
 ) -> None:
     folder = tmp_path_factory.mktemp("names")
     texts = {
+        "bank": "# Bank of Vey\n\nThe Bank of Vey was founded by Tam Reed. The Bank of Vey lends.",
+        "old": "# Bank of Old Vey\n\n" + "The Bank of Old Vey was robbed by Ned Gale. " * 9,
         "line": "# Marlow Steam Packet Company\n\nThe Marlow Steam Packet Company was founded by "
         "Tam Reed. The Marlow Steam Packet Company carried coal. The old Marlow company is gone.",
         "gull": "# Grey Gull\n\nThe Grey Gull was built for Tam Reed. The Grey Gull was a barge. "
@@ -238,9 +240,11 @@ def test_a_shortened_name_and_one_with_its_class_are_what_is_usually_called_so(
         engine.add(folder)
         company = engine.ask("How are the Marlow company and Tam Reed connected?")
         barge = engine.ask("How are the barge Grey Gull and Tam Reed connected?")
+        bank = engine.ask("How are the Bank of Vey and Tam Reed connected?")
 
     assert company.text.startswith("Marlow Steam Packet Company and Tam Reed are directly")
     assert barge.text.startswith("Grey Gull and Tam Reed are directly connected")
+    assert bank.text.startswith("Bank of Vey and Tam Reed are directly connected")
 
 
 def test_sentences_near_each_other_connect_what_each_of_them_names(

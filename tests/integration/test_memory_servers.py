@@ -209,9 +209,18 @@ def test_a_server_that_is_away_costs_a_warning_and_no_wait(
         "working": f"redis://127.0.0.1:{port}",
         "short_term": f"postgresql://ann@127.0.0.1:{port}/x",
     }
-    with KnowledgeEngine.open(
-        tmp_path / "library", settings=settings(**{backend: url[backend]})
-    ) as engine:
+    chosen = settings(**{backend: url[backend]})
+    name = "working memory" if backend == "working" else "short-term memory"
+    most = 0.2 + 1.5 * (os.cpu_count() == 1) + 0.15
+
+    # Other processes can only lengthen a wait: one of three engines, each new, has to keep to it.
+    waits = (_waited(tmp_path / str(number), chosen, name) for number in range(3))
+    assert any(wait < most for wait in waits)
+
+
+def _waited(place: Path, chosen: Settings, name: str) -> float:
+    """Return the seconds that a question waits for a memory that does not answer."""
+    with KnowledgeEngine.open(place, settings=chosen) as engine:
         engine.add_text("Ada Marsh founded the station in 1901.", document_id="note")
         engine.ask("Who founded the station?")
         _ = engine.memory  # its clients are imported before the clock starts
@@ -220,10 +229,9 @@ def test_a_server_that_is_away_costs_a_warning_and_no_wait(
         answer = engine.ask("Who founded the station?", memory=Memory("ann"))
         waited = time.monotonic() - begun - (time.process_time() - computed)
         assert "Ada Marsh" in answer.text
-        name = "working memory" if backend == "working" else "short-term memory"
         assert any(name in warning for warning in answer.warnings)
         assert answer.trace[-1].figures["failed"] == 1.0
-        assert waited < 1.0 + 1.0 * (os.cpu_count() == 1)  # two tenths, and a busy machine
+    return waited
 
 
 def _closed_port() -> int:

@@ -142,7 +142,7 @@ def _answer_within(
     return _decided(
         draft, question,
         is_excerpt=is_excerpt, may_be_near=one_excerpt, least=min_evidence,
-        is_beside=intent == "comparison" and draft.figures["unknown"] > 0,
+        is_doubted=intent == "comparison" and draft.figures["unknown"] > 0,
     )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def _decided(
     question: str,
     *,
     is_excerpt: bool,
-    is_beside: bool,
+    is_doubted: bool,
     may_be_near: bool,
     least: float,
 ) -> Draft:
@@ -196,11 +196,11 @@ def _decided(
     language = language_of(question)
     told = (draft.text, *(citation.title for citation in draft.citations))
     if unsaid_codes(question, "\n".join(told)):
-        draft, is_beside = replace(draft, short=None), True
+        draft, is_doubted = replace(draft, short=None), True
     likely = _likely(draft.figures, language)
     if likely >= least:
         below = DOUBTED[language] if is_excerpt else HESITANT
-        return _hesitant(draft, question, below=1.0 if is_beside else below)
+        return _hesitant(draft, question, below=1.0 if is_doubted else below)
     is_near = may_be_near and _is_near(draft.figures, language)
     detail = f"evidence {likely:.2f} is below {least:.2f}"
     return _declined(draft, question, is_near=is_near, detail=detail)

@@ -38,7 +38,8 @@ _CODE = re.compile(
     r"|(?<![\w./-])[A-Za-z\d-]+(?:[._]+[A-Za-z\d-]+)+(?![\w/])",
     re.ASCII,
 )
-_INITIALS = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?")
+_ABBREVIATED = re.compile(r"(?:[A-Za-z]{1,2}\.)+[A-Za-z]{0,2}")
+"""No code: *U.S.*, *e.g.*, *Ph.D.*"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,12 +232,14 @@ def _credit(term: str, sentence: Sentence) -> float:
 def unsaid_codes(question: str, told: str) -> list[str]:
     """Return the options, versions, paths and dotted names of a question that a text has not."""
     codes = (match.group() for match in _CODE.finditer(question))
-    return [
-        code
-        for code in codes
-        if not _INITIALS.fullmatch(code)
-        and not re.search(rf"(?<![\w.]){re.escape(code)}(?!\w|\.\d)", told, re.I)
-    ]
+    return [code for code in codes if not _ABBREVIATED.fullmatch(code) and not _has(told, code)]
+
+
+def _has(text: str, code: str) -> bool:
+    """Check for a code by itself in a text; a version is the same with a "v" before it."""
+    bare = re.escape(code[1:] if re.match(r"[vV]\d", code) else code)
+    whole = rf"(?<![\w.])v?{bare}(?!\w|\.\d)" if code[-1].isdigit() else rf"(?<![\w.]){bare}(?!\w)"
+    return re.search(whole, text, re.IGNORECASE | re.ASCII) is not None
 
 
 def oov_ratio(question: str, passages: Sequence[Passage]) -> float:

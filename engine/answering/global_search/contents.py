@@ -393,13 +393,12 @@ class _Page(PageWriter):
         }
         single = len({one.document_id for one in self.chunks}) == 1
         told = [frozenset(tokens_of(one.quote)) for one in self.cited.found.values()]
-        things = {one.name.casefold() for one in self.spread if one.type == "PRODUCT"}
+        things = frozenset(one.name.casefold() for one in self.spread if one.type == "PRODUCT")
         found: list[Person] = []
         for name, entity in self._proper(counted):
             if len(found) == most:
                 break
-            is_of_thing = not things.isdisjoint(name.casefold().split())  # Linux Mint
-            if (single or is_person(name)) and not _NO_PERSON.search(name) and not is_of_thing:
+            if (single or is_person(name, things=things)) and not _NO_PERSON.search(name):
                 chunks = self._naming(entity)
                 names = {name, entity.name, *entity.aliases}
                 person = introduce(name, names, chunks, chinese=self.chinese)

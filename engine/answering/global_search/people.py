@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 
 from graph.text.cjk import has_han, simplified
@@ -100,9 +100,12 @@ def _worth(text: str, name: str) -> float:
     return _ROLE_NEAR if any(ROLE.search(some) for some in around) else begins
 
 
-def is_person(name: str) -> bool:
-    """Check for the form of a person's name; a Chinese one begins with a surname."""
+def is_person(name: str, *, things: Set[str] = frozenset()) -> bool:
+    """Check for the form of a person's name; a Chinese one begins with a surname.
+
+    It holds no word that names a thing: *Linux Mint*. `things` are in lower case.
+    """
     if not has_han(name):
-        return " " in name
+        return " " in name and things.isdisjoint(name.casefold().split())
     is_foreign = "·" in name
     return bool(_PERSON_ZH.fullmatch(name)) and (is_foreign or bool(han_surname(simplified(name))))

@@ -25,7 +25,7 @@ from engine.answering.extractive.intent import (
     strip_intent_words,
 )
 from engine.answering.extractive.lead import read_leads
-from engine.answering.extractive.passage_order import direct_first
+from engine.answering.extractive.passage_order import direct_first, in_own_language
 from engine.answering.packing import Draft
 from engine.embeddings.span_reading import Reading
 from engine.prompts import HESITATION, UNSURE, is_abstention
@@ -971,3 +971,31 @@ def test_a_sentence_is_shown_without_the_title_of_its_box() -> None:
 
     assert lead is not None
     assert block.text[lead.start : lead.end] == "The bowline holds the Gull best."
+
+
+def test_a_passage_with_a_paragraph_in_the_language_of_the_question_is_in_it() -> None:
+    half = _passage(
+        f"## 什么是海鸥号？\n\n海鸥号是一艘双桅的船，用来运送邮件。\n\n{OTHERS}\n", name="half"
+    )
+    titled = _passage(f"## 什么是海鸥号？\n\n{OTHERS}\n", name="titled")
+
+    assert in_own_language("什么是海鸥号？", [half, titled]) == [half]
+    assert in_own_language("What is the Gull?", [half, titled]) == [half, titled]
+
+
+def test_a_block_that_is_read_plainly_better_is_shown_in_the_place_of_a_chain() -> None:
+    yard = _passage("## Yard\n\nThe Gull was moored by Tam Reed at the long quay.\n", name="Yard")
+    reed = _passage("## Tam Reed\n\nTam Reed came to the quay from Vey.\n", name="Tam Reed")
+    rules = _passage("## Rules\n\nA hawser of six fathoms holds a boat.\n", name="Rules")
+    asked = "What was used at the quay by the man who moored the Gull?"
+
+    told = {
+        best: _asked(
+            asked, [yard, reed, rules], read=_reads(hawser=best, Reed=1.0), max_sentences=1
+        ).text
+        for best in (6.0, 1.5)
+    }
+
+    assert "A hawser of six fathoms holds a boat." in told[6.0]
+    assert "Tam Reed" not in told[6.0]
+    assert "hawser" not in told[1.5]

@@ -97,17 +97,21 @@ def test_the_first_sentence_is_the_direct_one(question: str, expected: str) -> N
         pytest.param("What does dpkg --configure do?", ["--configure"], id="option"),
         pytest.param("When was Debian 1.1 released?", ["1.1"], id="version"),
         pytest.param("When was Debian 12.11 released?", [], id="told"),
-        pytest.param(
-            "What is /etc/fstab for, or core.autocrlf?", ["core.autocrlf"], id="path-told"
-        ),
+        pytest.param("When was v12.11 released, or 3.2?", [], id="v-before-a-version"),
+        pytest.param("Why /etc/fstab or core.autocrlf?", ["core.autocrlf"], id="path-told"),
         pytest.param("用--no-act和-i选项做什么？", ["--no-act"], id="chinese"),
-        pytest.param("Did the U.S. buy and/or sell a .deb?", [], id="no-codes"),
+        pytest.param("--purge和2.4版是什么？", [], id="told-in-chinese"),
+        pytest.param("Did the U.S. Ph.D. buy and/or sell a .deb?", [], id="no-codes"),
     ],
 )
 def test_what_has_not_the_code_that_is_asked_about_is_told(
     question: str, unsaid: list[str]
 ) -> None:
-    assert unsaid_codes(question, "Debian 12.11 is out: see /etc/fstab; dpkg -i does.") == unsaid
+    told = (
+        "Debian 12.11 (not v3.2) is out: see /etc/fstab; dpkg -i does. 可用--purge选项，见2.4版。"
+    )
+
+    assert unsaid_codes(question, told) == unsaid
 
 
 def test_an_answer_without_the_version_that_is_asked_about_is_doubted() -> None:

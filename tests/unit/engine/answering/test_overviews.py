@@ -143,10 +143,11 @@ def test_a_person_is_introduced_by_a_document_of_their_own() -> None:
         ("梅芙·托兰", True),
         ("网关", False),
         ("何故", False),
+        ("Linux Mint", False),
     ],
 )
 def test_a_person_has_the_form_of_a_name(name: str, is_named: bool) -> None:
-    assert is_person(name) == is_named
+    assert is_person(name, things=frozenset({"linux"})) == is_named
 
 
 def test_a_name_with_an_initial_overlaps_the_one_without() -> None:
