@@ -521,14 +521,16 @@ def _recipe(
     models: Models,
     embed_model: EmbeddingModel | None,
 ) -> list[str]:
-    """List the settings and versions that decide chunking and tokenisation."""
+    """List the settings and versions that decide reading, chunking and tokenisation."""
     from .chunking.strategy import CHUNKS_VERSION
+    from .ingest.registry import READERS_VERSION
 
     further = ["sentences"] if settings.embedding.sentences else []
     cuts_by_model = settings.chunk.strategy == "semantic" and settings.chunk.semantic_by_model
     return [
         *further,
         settings.chunk.model_dump_json(),
+        READERS_VERSION,
         CHUNKS_VERSION,
         TOKENS_VERSION,
         " ".join(chinese_dictionary(settings.retrieve)),

@@ -133,12 +133,13 @@ _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PROTECTED = frozenset({"html", "body", "main", "article"})
 _LINKED = 0.4
 _LITTLE = 150
+_SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 _LEAST_LINKS = 5
 _NOTHING_BUT_LINKS = 0.9
 
 
 class Sizes:
-    """Letter counts of page elements, in total and in links."""
+    """Letter counts of page elements, in total and in links; a Chinese character counts thrice."""
 
     def __init__(self, tree: HtmlElement, *, skip: Iterable[HtmlElement] = ()) -> None:
         self.text: dict[HtmlElement, int] = {}
@@ -160,8 +161,12 @@ class Sizes:
         return self.linked.get(element, 0) / total if total else 1.0
 
 
+_DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+"""Characters that say as much as three letters: Chinese, Japanese and Korean ones."""
+
+
 def _letters(text: str | None) -> int:
-    return sum(map(len, text.split())) if text else 0
+    return sum(map(len, text.split())) + 2 * len(_DENSE.findall(text)) if text else 0
 
 
 def hidden_elements(tree: HtmlElement) -> set[HtmlElement]:
@@ -210,7 +215,27 @@ def _is_frame(element: HtmlElement, sizes: Sizes) -> bool:
         seldom = seldom or any(map(_SELDOM_TEXT.fullmatch, words))
     if not seldom:
         return False
-    return sizes.link_share(element) >= _LINKED or sizes.text.get(element, 0) < _LITTLE
+    if sizes.link_share(element) >= _LINKED:
+        return True
+    return sizes.text.get(element, 0) < _LITTLE and not _is_box(element)
+
+
+def _is_box(element: HtmlElement) -> bool:
+    """Check for a box beside paragraphs, such as a note, that holds a sentence."""
+    parent = element.getparent()
+    if parent is None or not (element.tag == "aside" or element.get("class") == "sidebar"):
+        return False
+    text = "".join(element.itertext()).strip()
+    return text.endswith(_SENTENCE_ENDS) and any(map(_is_paragraph, parent))
+
+
+def _is_paragraph(element: HtmlElement) -> bool:
+    """Check for running text without blocks in it."""
+    if element.tag == "p":
+        return True
+    text = "".join((element.text or "", *(child.tail or "" for child in element)))
+    inner = any(isinstance(child.tag, str) and _PARAGRAPH(child.tag) for child in element)
+    return element.tag == "div" and _letters(text) >= _LEAST_SIBLING and not inner
 
 
 _HEADING_TAGS = frozenset(
@@ -324,16 +349,18 @@ def _smallest_around(found: str, tree: HtmlElement) -> HtmlElement | None:
     if not whole:
         return None
     element = tree
-    while True:
-        inner = [child for child in element if covered.get(child, 0) >= _COVERED * whole]
-        if not inner:
-            return element
+    while inner := [one for one in element if covered.get(one, 0) >= _COVERED * whole]:
+        before = sum(covered.get(one, 0) for one in inner[0].itersiblings(preceding=True))
+        if before >= _LEAST_SIBLING:
+            break  # it leads the text in
         element = inner[0]
+    return element
 
 
 def _covered(text: str | None, found: str) -> int:
     letters = _GAPS.sub("", text or "")
-    return len(letters) if len(letters) >= _LEAST_PIECE and letters in found else 0
+    size = _letters(letters)
+    return size if size >= _LEAST_PIECE and letters in found else 0
 
 
 def _holds(named: HtmlElement, inner: HtmlElement, sizes: Sizes) -> bool:

@@ -170,6 +170,32 @@ def test_the_frame_of_a_page_is_left_out(noise: str) -> None:
         assert "noise" not in found
 
 
+@pytest.mark.parametrize(
+    ("box", "is_text"),
+    [
+        ("<div class='sidebar'><b>NOTE</b><p>A gull rests.</p></div>", True),
+        ("<aside>A gull rests.</aside>", True),
+        (f"<div class='sidebar'>{'海鸥号是一艘双桅的船。' * 6}</div>", True),
+        ("<div class='sidebar'>Gulls</div>", False),
+        ("<div class='sidebar'><a href=x>A gull rests.</a></div>", False),
+        ("<div class='toolbar'>A gull rests.</div>", False),
+    ],
+)  # fmt: skip
+def test_a_box_beside_paragraphs_that_holds_a_sentence_is_text(box: str, is_text: bool) -> None:
+    shown = "海鸥号" if "海鸥号" in box else "ull"
+
+    assert (shown in text(f"<h1>Storm</h1>{STORY}{box}{STORY}")) == is_text
+    if "海鸥号" not in box:
+        assert "ull" not in text(f"<h1>Storm</h1><div>{STORY}</div>{box}")
+
+
+def test_the_lines_that_lead_into_the_main_text_are_read() -> None:
+    lead = "This chapter tells of the storm that took the mast of the station in a night."
+    page = f"<div><div><h2>Storm</h2></div><div>{lead}</div><div>{STORY}</div></div><hr>End"
+
+    assert lead in text(page)
+
+
 def test_words_that_only_look_like_a_frame_stay() -> None:
     menu = f"<p class='menu-text'>{'Soup and bread. ' * 20}</p>"
     body = f"<main><div class='admin-lead'>{STORY}</div>{menu}</main>"
