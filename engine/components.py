@@ -337,6 +337,8 @@ class Components:
             selection=settings.overview.selection,
             effort=settings.overview.effort,
             reports_for=lazy_reports.now if lazy_reports is not None else None,
+            reader=self._reader,
+            likeness=self._likeness,
         )
         self.brief = self.overview.with_effort("low")
 

@@ -189,7 +189,35 @@ def test_what_is_about_a_subject_is_told_first_with_its_sections(free: Knowledge
     assert first.splitlines()[0] == "The Averill Inquiry:"
     assert len(first.splitlines()) > 4
     assert first.splitlines()[-1].startswith("- Sections: What we were asked; What happened;")
-    assert any(each.startswith("LANTERN observatory cable:\n- ") for each in others)
+    assert any("Averill Inquiry" in each for each in others)
+
+
+TOLD = {
+    "ferry": "# Ferry\n\nThe Grey Gull is a ferry that crosses the sound twice a day. "
+    "It was built in 1901 for the mail.\n",
+    "harbour": "# Harbour\n\nThe harbour of Vey was dug in 1880. Its quay is of stone.\n\n"
+    "The Grey Gull has a berth of its own at the long quay. A lamp hangs over it at night.\n",
+    "gulls": "# Gulls\n\nA gull eats fish and bread. The grey ones nest on the cliffs of Vey.\n",
+    "school": "# School\n\nThe school of Vey has two rooms. Sixty children are taught there.\n",
+}
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["What do these documents say about the ferry Grey Gull?", "请概述一下渡轮Grey Gull。"],
+)
+def test_a_subject_is_told_by_sentences_that_belong_together(
+    open_engine, tmp_path: Path, question: str
+) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        for name, text in TOLD.items():
+            engine.add_text(text, document_id=name, title=text[2 : text.index("\n")])
+        answer = engine.ask(question, mode="global")
+
+    quotes = {each.document_id: each.quote for each in answer.citations}
+    assert {"ferry", "harbour"} == set(quotes)
+    assert "crosses the sound twice a day. It was built in 1901" in quotes["ferry"]
+    assert "berth of its own at the long quay. A lamp hangs over it" in quotes["harbour"]
 
 
 def test_more_effort_tells_of_more_topics(free: KnowledgeEngine) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ...storage.graph_api import Chunk
-from .asked import Found, tokens_of
-from .topics import Unit, plain_title, spread_evenly
+from .asked import Asked, Found, tokens_of
+from .context import GlobalContext
+from .topics import Unit, books_of, plain_title, sample_chunks, spread_evenly, units_of
 
 _TITLED, _MOSTLY = 0.9, 1 / 3
 """Least share of the subject's weight that a title of it has, and of its words that are of it."""
@@ -21,6 +22,30 @@ def is_titled(title: str, found: Found) -> bool:
         return False
     own = sum(1 for word in words if found.akin({word}))
     return own >= _MOSTLY * len(words)
+
+
+def named_part(
+    scene: GlobalContext, asked: Asked, by_document: Mapping[str, Sequence[str]]
+) -> Sequence[Chunk]:
+    """Return the one document or chapter whose title a question names; none where it is none."""
+    heads = scene.chunks(keys[0] for keys in by_document.values())
+    units = units_of(list(heads.values())) if len(by_document) > 1 else []
+    books, others = books_of(units)
+    parts = [*others, *(one for book in books for one in (*book.front, *book.chapters))]
+    wanted = Found({}, {}, {word: scene.weight(word) for word in asked.subject})
+    named = []
+    for part in parts:
+        name = part.document_id.rpartition("/")[2].rpartition(".")[0]
+        if any(is_titled(title, wanted) for title in (part.chunks[0].title, name)):
+            named.append(
+                (len(tokens_of(part.chunks[0].title)), -len(part.chunks), part.document_id, part)
+            )
+    if not named:
+        return ()
+    part = min(named, key=lambda one: one[:3])[3]
+    documents = {chunk.document_id for chunk in part.chunks}
+    keys = sample_chunks({name: by_document[name] for name in documents})
+    return list(scene.chunks(keys).values())
 
 
 def parts_about(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 
@@ -142,6 +142,20 @@ _CONTENTS = re.compile(
 """Words that ask what documents contain."""
 
 
+_ASKING = re.compile(
+    r"^\W*(?:please |can you |could you )?(?:(?:give|write|show)(?: me| us)?(?: an?| the)?"
+    r"(?: (?:short|brief|quick))? (?:overview|summary|outline|gist) (?:of|on|about)"
+    r"|(?:summari[sz]e|sum up|outline|tell (?:me|us)(?: (?:all|everything))? about|describe)"
+    r"|what (?:do|does|did|is|are|was|were)\b.{0,40}?\b(?:say|tell|said|told|written|known|report)"
+    r"(?: us)?(?: about| of| on)?)(?: what| how| the documents say about)?\s"
+    r"|^\W*请?(?:你|帮我)?(?:简单)?(?:总结|概括|概述|归纳|介绍)(?:一下)?"
+    r"|^\W*(?:这些|这批)?(?:文件|文档|资料|材料)[里中]?(?:关于|对于?)?"
+    r"|(?:都|分别)?(?:说|讲|提到|谈)(?:了|到)?(?:些|了些)?什么\W*$|的(?:内容|情况)?\W*$",
+    re.IGNORECASE,
+)
+"""What asks for an overview around its subject."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """A question about the whole: an aspect, the words of a subject, and what to search for."""
@@ -187,6 +201,11 @@ class Asked:
         return self.aspect is None and _SUMMARY.search(self.question) is not None
 
     @property
+    def topic(self) -> str:
+        """The question without the words that ask for an overview."""
+        return _ASKING.sub("", self.question).strip(" ?？。.") or self.question
+
+    @property
     def query(self) -> str:
         """Text to search for: the question with words that its aspect is told with."""
         if self.aspect is None or not self.aspect.told:
@@ -197,11 +216,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class Found:
-    """Chunks that tell of what is asked, by how well they do, and the words to tell it by."""
+    """Chunks that tell of what is asked, by how well they do, and the words to tell it by.
+
+    `near` are all that the search found, also those that have few of the words.
+    """
 
     chunks: Mapping[str, Chunk]
     scores: Mapping[str, float]
     words: Mapping[str, float]
+    near: Mapping[str, Chunk] = field(default_factory=dict)
 
     def weight(self, held: Set[str]) -> float:
         """Return the share of the subject's words, by weight, that are held."""
@@ -239,12 +262,17 @@ def find_subject(asked: Asked, scene: GlobalContext) -> Found:
         one.chunk_id: one.score / top + shares[one.chunk_id]
         for one in found
         if one.chunk_id in chunks
+    }
+    telling = {
+        one.chunk_id: chunks[one.chunk_id]
+        for one in found
+        if one.chunk_id in chunks
         and (
             is_chinese(chunks[one.chunk_id].text) != asked.is_chinese
             or (shares[one.chunk_id] >= least if words else one.relevance >= _RELEVANT)
         )
     }
-    return Found({key: chunks[key] for key in scores}, scores, words)
+    return Found(telling, scores, words, near=chunks)
 
 
 def _asks_for_contents(clause: str) -> bool:

@@ -23,7 +23,7 @@ from graph.text.cjk import has_han
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk, Entity
 from ..packing import Draft
-from .about import is_titled, parts_about
+from .about import named_part, parts_about
 from .asked import Asked, Found, find_subject, tokens_of
 from .context import GlobalContext
 from .page_writer import PageWriter
@@ -55,12 +55,14 @@ from .topics import (
     spread_evenly,
     units_of,
 )
+from .windows import best_windows, read_windows
 
 CHAPTERS, TOLD_PARTS = 40, 20
 """Parts of one document that are listed, and parts or documents that are told of one by one."""
 _PER_DOCUMENT, _POINTS, _FEW, _COMPARED = 2, 14, 6, 100
 """Sentences of a document about a subject and of all; fewer are filled up with those in another
 language; those compared with the question."""
+_WINDOWS = 8
 _ABOUT, _LEAST_ABOUT = 8, 2
 """Sentences of all parts about a subject, and the fewest of one."""
 _FEW_SECTIONS, _SECTIONS = 2, 8
@@ -99,7 +101,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     found, about = Found({}, {}, {}), list[Unit]()
     chunks: Iterable[Chunk] = ()
     if asked.subject:
-        part = _named_part(scene, asked, by_document) if asked.is_summary else ()
+        part = named_part(scene, asked, by_document) if asked.is_summary else ()
         found = find_subject(asked, scene)
         chunks = part or found.chunks.values()
         told = not part
@@ -129,30 +131,6 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
             return page.points()
 
 
-def _named_part(
-    scene: GlobalContext, asked: Asked, by_document: Mapping[str, Sequence[str]]
-) -> Sequence[Chunk]:
-    """Return the one document or chapter whose title a question names; none where it is none."""
-    heads = scene.chunks(keys[0] for keys in by_document.values())
-    units = units_of(list(heads.values())) if len(by_document) > 1 else []
-    books, others = books_of(units)
-    parts = [*others, *(one for book in books for one in (*book.front, *book.chapters))]
-    wanted = Found({}, {}, {word: scene.weight(word) for word in asked.subject})
-    named = []
-    for part in parts:
-        name = part.document_id.rpartition("/")[2].rpartition(".")[0]
-        if any(is_titled(title, wanted) for title in (part.chunks[0].title, name)):
-            named.append(
-                (len(tokens_of(part.chunks[0].title)), -len(part.chunks), part.document_id, part)
-            )
-    if not named:
-        return ()
-    part = min(named, key=lambda one: one[:3])[3]
-    documents = {chunk.document_id for chunk in part.chunks}
-    keys = sample_chunks({name: by_document[name] for name in documents})
-    return list(scene.chunks(keys).values())
-
-
 @dataclass
 class _Page(PageWriter):
     """Pages on some documents, or on what they tell of a subject or an aspect."""
@@ -172,12 +150,16 @@ class _Page(PageWriter):
             if names := self._sections(unit):
                 blocks[-1] += f"\n{names}"
             tellers.add(unit.document_id)
-        ranked = [one for one in self._ranked() if one.chunk.id not in inside]
+        ranked = [one for one in self._windows or self._ranked() if one.chunk.id not in inside]
         own = [one for one in ranked if is_in(one.text, self.chinese)]
+        own = ranked if self._windows else own
         documents = len({one.document_id for one in self.chunks})
         room = _PER_DOCUMENT if documents > 2 else _POINTS
         most = _POINTS - len(self.cited.found)
-        chosen = self.telling.choose(own, most, least=_NEXT_BEST, per_document=room)
+        if self._windows:
+            chosen = best_windows(own, _WINDOWS - len(self.cited.found), said=self.telling.said)
+        else:
+            chosen = self.telling.choose(own, most, least=_NEXT_BEST, per_document=room)
         if len(chosen) + len(blocks) < (1 if self.asked.subject else _FEW):
             foreign = [one for one in ranked if one not in own]
             chosen += self.telling.choose(foreign, _FEW - len(chosen), per_document=room)
@@ -200,9 +182,25 @@ class _Page(PageWriter):
         most = max(_LEAST_ABOUT, _ABOUT // max(1, len(self.about)))
         told = []
         for unit, weights in zip(self.about, central_words(parts), strict=False):
-            told.append(self._central_sentences(unit, weights, most))
+            ids = {chunk.id for chunk in unit.chunks}
+            read = [one for one in self._windows if one.chunk.id in ids]
+            said = self.telling.said
+            told.append(
+                best_windows(read, most, said=said) or self._central_sentences(unit, weights, most)
+            )
             self.telling.said += [one.words for one in told[-1]]
         return told
+
+    @cached_property
+    def _windows(self) -> list[Said]:
+        """Windows of sentences about the subject, by a reader; none without one."""
+        reader = self.scene.reader
+        if reader is None or not self.asked.subject:
+            return []
+        return read_windows(
+            self.asked.topic, self.found, self.scene, reader,
+            chinese=self.chinese, headed=lambda one: self._head(one, one.headings),
+        )  # fmt: skip
 
     def _sections(self, unit: Unit) -> str:
         """Return a line with the headings of a part; nothing where they are few."""

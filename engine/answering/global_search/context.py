@@ -50,6 +50,7 @@ from ...storage.schema import DocumentFilter
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Usage
 from ...verification.pipeline import CitationVerifier
+from ..extractive.excerpt import Reader
 
 
 def filter_reports_by_access(
@@ -367,8 +368,8 @@ class GlobalContext:
     """One question with all that answers it.
 
     `reports` are those that the asker may see: where not every document is admitted, sentences of
-    admitted ones, never a model's words. `ask_many` is None without a language model. `earlier` is
-    what was said before the question.
+    admitted ones, never a model's words. `ask_many` is None without a language model, `reader`
+    without a cross-encoder. `earlier` is what was said before the question.
     """
 
     question: str
@@ -386,6 +387,7 @@ class GlobalContext:
     views: GraphViewCache
     ask_many: BatchLLM | None
     reports_for: ReportsFor | None
+    reader: Reader | None = None
     earlier: str = ""
 
     @cached_property

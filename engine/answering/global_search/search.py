@@ -37,6 +37,7 @@ from ...storage.schema import DocumentFilter
 from ...types import Answer, Passage, Turn, Usage
 from ...verification.llm_judge import in_other_language
 from ...verification.pipeline import CitationVerifier
+from ..extractive.excerpt import Reader
 from ..packing import Draft, PackedContext, as_passage, on_pages, pack_context
 from ..synthesis import TokenStreamer
 from .contents import table_of_contents
@@ -204,6 +205,9 @@ class GlobalAnswerer:
         ask_many: asks the language model several things at once; None does without one.
         reports_for: gives reports of communities, written first where a model is to write them;
             without it they are as the library holds them.
+        reader: says how well an English sentence tells of what is asked, where no model writes;
+            None: words and vectors decide.
+        likeness: `reader` for questions in Chinese.
     """
 
     def __init__(
@@ -220,6 +224,8 @@ class GlobalAnswerer:
         effort: Effort = "medium",
         ask_many: BatchLLM | None = None,
         reports_for: ReportsFor | None = None,
+        reader: Reader | None = None,
+        likeness: Reader | None = None,
     ) -> None:
         self._library = library
         self._settings = settings
@@ -232,6 +238,7 @@ class GlobalAnswerer:
         self._effort: Effort = effort
         self._ask_many = ask_many
         self._reports_for = reports_for
+        self._readers = {"en": reader, "zh": likeness}
         self._shelves = ReportCacheHolder(library)
 
     def with_effort(self, effort: Effort) -> GlobalAnswerer:
@@ -305,6 +312,7 @@ class GlobalAnswerer:
             views=self._views,
             ask_many=self._ask_many,
             reports_for=self._reports_for,
+            reader=self._readers[language_of(question)],
         )
 
 

@@ -11,11 +11,13 @@ from engine.answering.global_search.about import is_titled, parts_about
 from engine.answering.global_search.asked import Asked, Found
 from engine.answering.global_search.people import introduce, is_person
 from engine.answering.global_search.sentences import (
+    Said,
     Telling,
     central_words,
     early_first,
     sentences_of,
 )
+from engine.answering.global_search.windows import best_windows
 from engine.storage.graph_api import Chunk
 
 
@@ -153,3 +155,36 @@ def test_a_person_has_the_form_of_a_name(name: str, is_named: bool) -> None:
 def test_a_name_with_an_initial_overlaps_the_one_without() -> None:
     assert contents._overlap("Jo B. Vale", "Jo Vale")
     assert not contents._overlap("Jo B. Vale", "Vale Jo")
+
+
+@pytest.mark.parametrize(
+    ("question", "topic"),
+    [
+        ("What do these documents say about the Candlemas Storm?", "the Candlemas Storm"),
+        ("Give me a short overview of music on the island.", "music on the island"),
+        ("Summarise what the inquiry found.", "the inquiry found"),
+        ("Which lessons were drawn from the fire?", "Which lessons were drawn from the fire"),
+        ("请总结一下2022年公投和拦潮坝之争。", "2022年公投和拦潮坝之争"),
+        ("这些文件关于打印说了些什么？", "打印"),
+    ],
+)
+def test_the_topic_is_the_question_without_the_words_for_an_overview(
+    question: str, topic: str
+) -> None:
+    assert asked(question).topic == topic
+
+
+def test_windows_are_shared_among_documents_and_told_once() -> None:
+    long = chunk("The Gull sails. It is red. The Gull was sold to Ned. Tam paints it.", "a.md")
+    other = chunk("Ida Vane wrote of the Gull in 1902. Nobody read her book.", "b.md")
+    spans = [(0, 26), (16, 52), (27, 52), (53, 67)]
+    found = [Said(long, start, end, worth=9.0 - at) for at, (start, end) in enumerate(spans)]
+    found.append(Said(other, 0, len(other.text), worth=1.0))
+
+    chosen = best_windows(found, 4)
+
+    assert [one.text for one in chosen] == [
+        "The Gull sails. It is red.",
+        "The Gull was sold to Ned.",
+        other.text,
+    ]
