@@ -356,6 +356,7 @@ class Components:
             ask=build_router_llm(self._models) if settings.by_model else None,
             sure=settings.sure,
             both=settings.both,
+            outlines=self._models.answers is None,
         )
         self.router = QueryRouter(
             selector=selector,

@@ -27,11 +27,13 @@ from ..types import Answer, Mode, Route, Turn
 from .examples import ExampleSimilarity, fit_examples, load_pretrained
 from .rules import SURE as SURE_OF_HALVES
 from .rules import (
+    asks_to_sum_up,
     classify_scope,
     concentration_of,
     explain_ambiguous,
     explain_connection,
     explain_llm_choice,
+    explain_route,
     explain_split,
     goes_both_ways,
 )
@@ -159,6 +161,7 @@ SCHEMA: dict[str, Any] = {
     "required": ["mode", "reason"],
     "additionalProperties": False,
 }
+SUMS_UP = "asks to sum up"
 CONFIDENCE = 0.85
 """Confidence of a model's decision, and of a question for a connection."""
 _MAX_OUTPUT_TOKENS = 256
@@ -274,6 +277,8 @@ class QuerySelector:
         ask: asks a language model where rules are in doubt; None asks none.
         sure: the confidence below which rules are in doubt.
         both: whether what stays in doubt goes both ways, rather than the likelier one.
+        outlines: whether what asks to sum up one thing goes to the overview, which tells it section
+            by section where no model writes.
     """
 
     def __init__(
@@ -287,6 +292,7 @@ class QuerySelector:
         ask: Ask | None = None,
         sure: float = SURE,
         both: bool = True,
+        outlines: bool = False,
     ) -> None:
         self._typical = (
             PrototypeClassifier(
@@ -300,6 +306,7 @@ class QuerySelector:
         self._ask = ask
         self._sure = sure
         self._both = both
+        self._outlines = outlines
 
     def route(self, question: str, within: DocumentFilter | None = None) -> Route:
         """Route a question by rules where confident, else by a model.
@@ -337,6 +344,9 @@ class QuerySelector:
 
     def _decided(self, question: str, ruled: Route) -> Route:
         """Take a rule where it is sure; else ask a model, or go both ways."""
+        if self._outlines and ruled.mode == "local" and asks_to_sum_up(question):
+            reason = explain_route({SUMS_UP: 1.0}, "global", language_of(question))
+            return replace(ruled, mode="global", reason=reason, confidence=CONFIDENCE)
         if ruled.confidence >= self._sure:
             return ruled
         why = ""

@@ -546,6 +546,23 @@ _FEWEST_WORDS = 3
 _FEWEST_HAN = 6
 
 
+_TO_SUM_UP = re.compile(
+    r"^\W*(?:please |can you |could you )?(?:(?:give|write|show)(?: me| us)?(?: an?| the)?"
+    r"(?: (?:short|brief|quick))? (?:overview|summary|outline|gist) (?:of|on|about)\b"
+    r"|(?:summari[sz]e|sum up|outline)\b"
+    r"|what (?:do|does) (?:these|the|this) (?:documents?|texts?|files?|papers?|library|collection)"
+    r" (?:say|tell|report)\b|what is (?:there|said|told) (?:on|about)\b)"
+    r"|^\W*请?(?:你|帮我)?(?:简单)?(?:总结|概括|概述|归纳)"
+    r"|^\W*这?[些批]?(?:文件|文档|资料|材料)[里中]?(?:关于|对于?|谈到).*什么\W*$",
+    re.IGNORECASE,
+)
+
+
+def asks_to_sum_up(question: str) -> bool:
+    """Check for a question that asks in so many words to sum up what is told of something."""
+    return _TO_SUM_UP.search(question) is not None
+
+
 def goes_both_ways(question: str, rule: Callable[[str], Route]) -> tuple[str, str] | None:
     """Split into a local and a global part; None if there are no such two.
 

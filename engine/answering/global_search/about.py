@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from ...storage.graph_api import Chunk
 from .asked import Asked, Found, tokens_of
 from .context import GlobalContext
-from .topics import Unit, books_of, plain_title, sample_chunks, spread_evenly, units_of
+from .sentences import Said, is_alike, sentences_of
+from .topics import (
+    MAX_DEPTH,
+    MIN_SECTIONS,
+    Unit,
+    books_of,
+    plain_title,
+    sample_chunks,
+    spread_evenly,
+    units_of,
+)
+from .windows import widened
 
+_FEW_SECTIONS = 2
 _TITLED, _MOSTLY = 0.9, 1 / 3
 """Least share of the subject's weight that a title of it has, and of its words that are of it."""
+_NAMED = 0.3
+"""Least share of it that the title of a part has that is about the subject."""
 _PARTS, _READ = 4, 60
 """Maximum number of parts, and of chunks that are read of each."""
 
 
-def is_titled(title: str, found: Found) -> bool:
-    """Check whether a title or heading names the subject and little else."""
+def is_titled(title: str, found: Found, *, least: float = _TITLED) -> bool:
+    """Check whether a title or heading names the subject, or a share of it, and little else."""
     words = {word for word in tokens_of(plain_title(title)) if len(word) > 1 and word.isalpha()}
-    if not found.words or found.weight(words) < _TITLED:
+    if not found.words or found.weight(words) < least:
         return False
     own = sum(1 for word in words if found.akin({word}))
     return own >= _MOSTLY * len(words)
@@ -78,8 +93,46 @@ def parts_about(
 
 def _place_about(chunk: Chunk, found: Found) -> tuple[str, ...] | None:
     """Return the headings down to the one that names the subject; none of them for the title."""
-    if is_titled(chunk.title, found):
+    if is_titled(chunk.title, found, least=_NAMED):
         return ()
     depths = range(1, len(chunk.headings) + 1)
-    depth = next((at for at in depths if is_titled(chunk.headings[at - 1], found)), None)
+    depth = next(
+        (at for at in depths if is_titled(chunk.headings[at - 1], found, least=_NAMED)), None
+    )
     return None if depth is None else chunk.headings[:depth]
+
+
+def outline(unit: Unit, read: Sequence[Said], *, chinese: bool) -> list[tuple[str, Said]]:
+    """Return the sections of a part in their order, each with the window that tells most of it.
+
+    That is the best that was read, else the first. What stands before the first section has no
+    name. Empty for a part of less than two sections.
+    """
+    for depth in range(1, MAX_DEPTH + 1):
+        held = _by_heading(unit, depth)
+        named = held.keys() - {""}
+        if len(named) >= MIN_SECTIONS:
+            break
+    if len(named) < _FEW_SECTIONS:
+        return []
+    told: list[tuple[str, Said]] = []
+    for name, chunks in held.items():
+        ids = {chunk.id for chunk in chunks}
+        best = [one for one in read if one.chunk.id in ids]
+        found = best or [widened(one) for one in sentences_of(chunks, chinese=chinese)]
+        said = [said.words for _, said in told]
+        new = (one for one in found if not any(is_alike(one.words, words) for words in said))
+        if (one := next(new, None)) is not None:
+            told.append((name, one))
+    return told
+
+
+def _by_heading(unit: Unit, depth: int) -> dict[str, list[Chunk]]:
+    """Return the chunks of a part below each of its headings down to a depth."""
+    title = plain_title((*unit.headings[-1:], unit.chunks[0].title)[0])
+    held: defaultdict[str, list[Chunk]] = defaultdict(list)
+    for chunk in unit.chunks:
+        path = map(plain_title, chunk.headings[len(unit.headings) :])
+        below = [one for one in path if one != title][:depth]
+        held[below[-1] if below else ""].append(chunk)
+    return dict(held)

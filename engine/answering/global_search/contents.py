@@ -23,7 +23,7 @@ from graph.text.cjk import has_han
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk, Entity
 from ..packing import Draft
-from .about import named_part, parts_about
+from .about import named_part, outline, parts_about
 from .asked import Asked, Found, find_subject, tokens_of
 from .context import GlobalContext
 from .page_writer import PageWriter
@@ -62,11 +62,12 @@ CHAPTERS, TOLD_PARTS = 40, 20
 _PER_DOCUMENT, _POINTS, _FEW, _COMPARED = 2, 14, 6, 100
 """Sentences of a document about a subject and of all; fewer are filled up with those in another
 language; those compared with the question."""
-_WINDOWS = 8
+_WINDOWS, _FEW_WINDOWS = 8, 3
+"""Windows of sentences about a subject, and those beside parts that are about it."""
 _ABOUT, _LEAST_ABOUT = 8, 2
 """Sentences of all parts about a subject, and the fewest of one."""
-_FEW_SECTIONS, _SECTIONS = 2, 8
-"""Fewest and most sections of a part that are listed."""
+_TOLD, _SECTIONS = 6, 8
+"""Most sections of a part that are told, and that are listed beside them."""
 _ASPECT, _WELL = 0.5, 1.4
 """Part of an aspect beside a subject, and the most that form and place are worth."""
 _NEXT_BEST, _WORTH = 0.2, 0.5
@@ -145,10 +146,11 @@ class _Page(PageWriter):
         """Return what is told of it, by document and section, each with its best sentences."""
         inside = {chunk.id for unit in self.about for chunk in unit.chunks}
         blocks, tellers = [], set[str]()
-        for unit, telling in zip(self.about, self._told_about(), strict=True):
+        for unit, (telling, others) in zip(self.about, self._told_about(), strict=True):
             blocks.append(self.block(self._head(unit.chunks[0], unit.headings), telling))
-            if names := self._sections(unit):
-                blocks[-1] += f"\n{names}"
+            if others:
+                names = self.say("; ", "；").join(others[:_SECTIONS])
+                blocks[-1] += f"\n- {self.say('Further sections: ', '其他各节：')}{names}"
             tellers.add(unit.document_id)
         ranked = [one for one in self._windows or self._ranked() if one.chunk.id not in inside]
         own = [one for one in ranked if is_in(one.text, self.chinese)]
@@ -157,7 +159,8 @@ class _Page(PageWriter):
         room = _PER_DOCUMENT if documents > 2 else _POINTS
         most = _POINTS - len(self.cited.found)
         if self._windows:
-            chosen = best_windows(own, _WINDOWS - len(self.cited.found), said=self.telling.said)
+            most = max(_FEW_WINDOWS, _WINDOWS - len(self.cited.found))
+            chosen = best_windows(own, most, said=self.telling.said)
         else:
             chosen = self.telling.choose(own, most, least=_NEXT_BEST, per_document=room)
         if len(chosen) + len(blocks) < (1 if self.asked.subject else _FEW):
@@ -174,8 +177,8 @@ class _Page(PageWriter):
         told = "One document tells" if count == 1 else f"{count} documents tell"
         return self.made(self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题："), blocks)
 
-    def _told_about(self) -> list[list[Said]]:
-        """Return the sentences that tell most of each part that is about the subject."""
+    def _told_about(self) -> list[tuple[list[Said], list[str]]]:
+        """Return what tells most of each part about the subject, and its sections left out."""
         own = {unit.document_id for unit in self.about}
         others = sections([one for one in self.chunks if one.document_id not in own], depth=0)
         parts = [unit.chunks for unit in (*self.about, *others)]
@@ -184,11 +187,14 @@ class _Page(PageWriter):
         for unit, weights in zip(self.about, central_words(parts), strict=False):
             ids = {chunk.id for chunk in unit.chunks}
             read = [one for one in self._windows if one.chunk.id in ids]
-            said = self.telling.said
-            told.append(
-                best_windows(read, most, said=said) or self._central_sentences(unit, weights, most)
+            by_section = outline(unit, read, chinese=self.chinese)
+            chosen = (
+                [replace(one, speaker=name or one.speaker) for name, one in by_section[:_TOLD]]
+                or best_windows(read, most, said=self.telling.said)
+                or self._central_sentences(unit, weights, most)
             )
-            self.telling.said += [one.words for one in told[-1]]
+            self.telling.said += [one.words for one in chosen]
+            told.append((chosen, [name for name, _ in by_section[_TOLD:]]))
         return told
 
     @cached_property
@@ -201,18 +207,6 @@ class _Page(PageWriter):
             self.asked.topic, self.found, self.scene, reader,
             chinese=self.chinese, headed=lambda one: self._head(one, one.headings),
         )  # fmt: skip
-
-    def _sections(self, unit: Unit) -> str:
-        """Return a line with the headings of a part; nothing where they are few."""
-        title = plain_title((*unit.headings[-1:], unit.chunks[0].title)[0])
-        below = (one.headings[len(unit.headings) :] for one in unit.chunks)
-        paths = ([name for name in map(plain_title, path) if name != title] for path in below)
-        names = [path[0] for path in paths if path]
-        names = list(dict.fromkeys(names))
-        if len(names) < _FEW_SECTIONS:
-            return ""
-        shown = names[:_SECTIONS] + (["…"] if len(names) > _SECTIONS else [])
-        return "- " + self.say("Sections: ", "各节：") + self.say("; ", "；").join(shown)
 
     def _head(self, chunk: Chunk, headings: Sequence[str]) -> str:
         """Return the title of a document and the last heading, with its language if another."""

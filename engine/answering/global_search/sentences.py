@@ -46,7 +46,7 @@ _DEFINITION = re.compile(
 
 @dataclass(frozen=True)
 class Said:
-    """A sentence of a chunk, what it is worth by itself, and who says it where that matters."""
+    """A sentence of a chunk, what it is worth, and who says it or where, if that matters."""
 
     chunk: Chunk
     start: int

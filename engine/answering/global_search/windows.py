@@ -20,7 +20,7 @@ from .standalone import word_count
 
 _LONGEST = 60
 """Words of a window."""
-_READ = 32
+_READ = 24
 """Windows that are read, the nearest to the subject by their vectors."""
 _SHARE = 1 / 3
 """Least share of the subject's weight in a window and its headings."""
@@ -39,7 +39,7 @@ class _Scale:
         behind: how far below that, or below the best, another may be.
         near: logit from which a window needs no word of the subject.
         least: the fewest that the best has.
-        floor: the fewest that another has.
+        floor: the fewest that another has; where the best is sure, the logit `near`.
     """
 
     ranked: float
@@ -71,7 +71,7 @@ def read_windows(
     """
     scores = found.scores
     ordered = sorted(found.near.values(), key=lambda one: (-scores[one.id], one.id))
-    said = [one for one in map(_widened, sentences_of(ordered, chinese=chinese)) if one.worth > 0]
+    said = [one for one in map(widened, sentences_of(ordered, chinese=chinese)) if one.worth > 0]
     vectors = scene.retriever.text_vectors([topic, *(one.text for one in said)])
     if vectors is None or len(said) < 2:
         return []
@@ -88,10 +88,11 @@ def read_windows(
         for logit, one in zip(logits, some, strict=True)
     ]
     least = min(max(worth), scale.said) - scale.behind
+    floor = scale.near if float(logits.max()) > 0.0 else scale.floor
     told = [
         replace(one, worth=round(value, 3))
         for one, value, logit in zip(some, worth, logits, strict=True)
-        if value > least and logit > scale.floor and (logit > scale.near or _is_about(one, found))
+        if value > least and logit > floor and (logit > scale.near or _is_about(one, found))
     ]
     return sorted(told, key=lambda one: (-one.worth, one.place))
 
@@ -133,7 +134,7 @@ def _overlap(one: Said, other: Said) -> bool:
     return max(one.place[1], other.place[1]) < min(ends)
 
 
-def _widened(said: Said) -> Said:
+def widened(said: Said) -> Said:
     """Return a sentence with those after it in its paragraph, while it stays short."""
     text = said.chunk.text
     stop = text.find("\n\n", said.end)

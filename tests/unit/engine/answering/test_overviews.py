@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from engine.answering.global_search import contents
-from engine.answering.global_search.about import is_titled, parts_about
+from engine.answering.global_search.about import is_titled, outline, parts_about
 from engine.answering.global_search.asked import Asked, Found
 from engine.answering.global_search.people import introduce, is_person
 from engine.answering.global_search.sentences import (
@@ -17,6 +17,7 @@ from engine.answering.global_search.sentences import (
     early_first,
     sentences_of,
 )
+from engine.answering.global_search.topics import Unit
 from engine.answering.global_search.windows import best_windows
 from engine.storage.graph_api import Chunk
 
@@ -188,3 +189,37 @@ def test_windows_are_shared_among_documents_and_told_once() -> None:
         "The Gull was sold to Ned.",
         other.text,
     ]
+
+
+def test_a_part_is_told_by_its_sections_each_with_what_was_read_of_it() -> None:
+    title, engine = ("Gull",), "The engine of the Gull was built of iron in Vey. It burns coal."
+    chunks = (
+        placed("The Gull is a ferry that carries mail to the island of Vey.", 0, title),
+        placed(engine, 1, (*title, "Engine")),
+        placed("The crew of the Gull has six members, who live in Vey.", 2, (*title, "Crew")),
+    )
+    unit = Unit("a.md", title, chunks)
+    read = [Said(chunks[1], engine.index("It"), len(engine), worth=4.0)]
+
+    told = outline(unit, read, chinese=False)
+
+    assert [(name, said.text) for name, said in told] == [
+        ("", chunks[0].text),
+        ("Engine", "It burns coal."),
+        ("Crew", chunks[2].text),
+    ]
+    assert outline(Unit("a.md", title, chunks[:2]), read, chinese=False) == []
+
+
+def test_a_part_of_few_sections_is_told_by_those_below_them() -> None:
+    told = {
+        ("Ship", "Hull"): "The hull of the Gull was made of oak by Tam Reed in 1901.",
+        ("Ship", "Mast"): "Two masts carry red sails, which were sewn in Port Marlow.",
+        ("Ship", "Engine"): "The engine of the Gull burns coal from the northern mines.",
+        ("Men", "Crew"): "Six members of one family have sailed her since the war ended.",
+    }
+    chunks = [placed(text, at, ("Gull", *path)) for at, (path, text) in enumerate(told.items())]
+
+    sections = outline(Unit("a.md", ("Gull",), tuple(chunks)), [], chinese=False)
+
+    assert [name for name, _ in sections] == ["Hull", "Mast", "Engine", "Crew"]

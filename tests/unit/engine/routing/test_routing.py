@@ -141,6 +141,33 @@ def test_names_of_the_graph_pull_a_question_to_local() -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "sums_up"),
+    [
+        ("What is there on the Gull's engine?", True),
+        ("Summarise how the mate of the Gull starts the engine at 5 in the morning.", True),
+        ("请概述一下海鸥号1901年在哪里由谁卖给了多少人。", True),
+        ("Who started the Gull's engine?", False),
+        ("How does one sum up the Gull's log?", False),
+    ],
+)
+def test_what_asks_to_sum_up_one_thing_goes_to_the_overview_where_no_model_writes(
+    question: str, sums_up: bool
+) -> None:
+    routes = [
+        QuerySelector(outlines=outlines, known_names=lambda _question, _within: 3).route(question)
+        for outlines in (False, True)
+    ]
+
+    assert routes[0].mode == "local"
+    assert (routes[1].mode == "global") == sums_up
+    if sums_up:
+        assert routes[1].reason in (
+            "the whole is asked for: it asks to sum up",
+            "问的是整体：要求概括",
+        )
+
+
+@pytest.mark.parametrize(
     "question", ["如何升级整个系统？", "怎样备份整个硬盘？", "怎么给部门添加用户？"]
 )
 def test_how_to_do_a_thing_to_the_whole_of_something_is_no_question_about_the_whole(
