@@ -215,7 +215,7 @@ def test_a_part_of_few_sections_is_told_by_those_below_them() -> None:
     told = {
         ("Ship", "Hull"): "The hull of the Gull was made of oak by Tam Reed in 1901.",
         ("Ship", "Mast"): "Two masts carry red sails, which were sewn in Port Marlow.",
-        ("Ship", "Engine"): "The engine of the Gull burns coal from the northern mines.",
+        ("Ship", "Engine"): "Ida Vane built the engine, which burns coal from the northern mines.",
         ("Men", "Crew"): "Six members of one family have sailed her since the war ended.",
     }
     chunks = [placed(text, at, ("Gull", *path)) for at, (path, text) in enumerate(told.items())]
