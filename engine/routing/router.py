@@ -344,10 +344,10 @@ class QuerySelector:
 
     def _decided(self, question: str, ruled: Route) -> Route:
         """Take a rule where it is sure; else ask a model, or go both ways."""
-        if self._outlines and ruled.mode == "local" and asks_to_sum_up(question):
-            reason = explain_route({SUMS_UP: 1.0}, "global", language_of(question))
-            return replace(ruled, mode="global", reason=reason, confidence=CONFIDENCE)
         if ruled.confidence >= self._sure:
+            if self._outlines and ruled.mode == "local" and asks_to_sum_up(question):
+                reason = explain_route({SUMS_UP: 1.0}, "global", language_of(question))
+                return replace(ruled, mode="global", reason=reason, confidence=CONFIDENCE)
             return ruled
         why = ""
         if self._ask is not None:

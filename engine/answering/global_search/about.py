@@ -24,7 +24,7 @@ from .windows import widened
 _FEW_SECTIONS = 2
 _TITLED, _MOSTLY = 0.9, 1 / 3
 """Least share of the subject's weight that a title of it has, and of its words that are of it."""
-_NAMED = 0.3
+_NAMED = 0.5
 """Least share of it that the title of a part has that is about the subject."""
 _PARTS, _READ = 4, 60
 """Maximum number of parts, and of chunks that are read of each."""

@@ -55,7 +55,7 @@ from .topics import (
     spread_evenly,
     units_of,
 )
-from .windows import best_windows, read_windows
+from .windows import best_windows, read_windows, sure_windows
 
 CHAPTERS, TOLD_PARTS = 40, 20
 """Parts of one document that are listed, and parts or documents that are told of one by one."""
@@ -152,7 +152,8 @@ class _Page(PageWriter):
                 names = self.say("; ", "；").join(others[:_SECTIONS])
                 blocks[-1] += f"\n- {self.say('Further sections: ', '其他各节：')}{names}"
             tellers.add(unit.document_id)
-        ranked = [one for one in self._windows or self._ranked() if one.chunk.id not in inside]
+        read = sure_windows(self._windows, chinese=self.chinese) if blocks else self._windows
+        ranked = [one for one in read or self._ranked() if one.chunk.id not in inside]
         own = [one for one in ranked if is_in(one.text, self.chinese)]
         own = ranked if self._windows else own
         documents = len({one.document_id for one in self.chunks})
@@ -190,7 +191,7 @@ class _Page(PageWriter):
             by_section = outline(unit, read, chinese=self.chinese)
             chosen = (
                 [replace(one, speaker=name or one.speaker) for name, one in by_section[:_TOLD]]
-                or best_windows(read, most, said=self.telling.said)
+                or best_windows(read, min(most, _WINDOWS // 2), said=self.telling.said)
                 or self._central_sentences(unit, weights, most)
             )
             self.telling.said += [one.words for one in chosen]
@@ -204,7 +205,7 @@ class _Page(PageWriter):
         if reader is None or not self.asked.subject:
             return []
         return read_windows(
-            self.asked.topic, self.found, self.scene, reader,
+            self.asked.topic, self.found, reader,
             chinese=self.chinese, headed=lambda one: self._head(one, one.headings),
         )  # fmt: skip
 

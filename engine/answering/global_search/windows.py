@@ -9,21 +9,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ...storage.graph_api import Chunk, sentence_spans
 from ..extractive.excerpt import Reader
 from .asked import Found, tokens_of
-from .context import GlobalContext
 from .sentences import Said, is_alike, is_in, sentences_of
 from .standalone import word_count
 
 _LONGEST = 60
 """Words of a window."""
-_READ = 24
-"""Windows that are read, the nearest to the subject by their vectors."""
+_READ = 32
+"""Windows that are read: those with most words of the subject, in the best passages."""
 _SHARE = 1 / 3
 """Least share of the subject's weight in a window and its headings."""
+_SURELY = 1 / 3
+"""Share of the way that others are behind the best, which windows that surely tell may be."""
 _LEAST_EACH = 2
 """Windows of a document at most where there are many documents."""
 
@@ -59,7 +58,6 @@ _TOKENS = _Scale(ranked=0.7, own=0.5, said=9.0, behind=1.8, near=-9.0, least=1.0
 def read_windows(
     topic: str,
     found: Found,
-    scene: GlobalContext,
     read: Reader,
     *,
     chinese: bool,
@@ -72,13 +70,14 @@ def read_windows(
     scores = found.scores
     ordered = sorted(found.near.values(), key=lambda one: (-scores[one.id], one.id))
     said = [one for one in map(widened, sentences_of(ordered, chinese=chinese)) if one.worth > 0]
-    vectors = scene.retriever.text_vectors([topic, *(one.text for one in said)])
-    if vectors is None or len(said) < 2:
-        return []
-    near = np.argsort(-(vectors[1:] @ vectors[0]), kind="stable")[:_READ]
+    top = max(scores.values(), default=0.0) or 1.0
+    told = [found.weight(one.words) + scores[one.chunk.id] / top for one in said]
+    near = sorted(range(len(said)), key=lambda row: (-told[row], row))[:_READ]
     some = [said[row] for row in near]
+    if not some:
+        return []
     logits = read(topic, [f"{headed(one.chunk)}\n{one.text}" for one in some])
-    scale, top = _TOKENS if chinese else _CROSS, max(scores.values())
+    scale = _TOKENS if chinese else _CROSS
     if float(logits.max()) < scale.least:
         return []
     worth = [
@@ -89,12 +88,20 @@ def read_windows(
     ]
     least = min(max(worth), scale.said) - scale.behind
     floor = scale.near if float(logits.max()) > 0.0 else scale.floor
-    told = [
+    kept = [
         replace(one, worth=round(value, 3))
         for one, value, logit in zip(some, worth, logits, strict=True)
         if value > least and logit > floor and (logit > scale.near or _is_about(one, found))
     ]
-    return sorted(told, key=lambda one: (-one.worth, one.place))
+    return sorted(kept, key=lambda one: (-one.worth, one.place))
+
+
+def sure_windows(found: Sequence[Said], *, chinese: bool) -> list[Said]:
+    """Return the windows that surely tell of the topic, of all that tell of it, the best first."""
+    scale = _TOKENS if chinese else _CROSS
+    best = found[0].worth if found else 0.0
+    least = min(best, scale.said) - _SURELY * scale.behind
+    return [one for one in found if one.worth >= least]
 
 
 def _is_about(said: Said, found: Found) -> bool:
