@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from ..answering.answerer import combine_answers, global_events, local_events
 from ..answering.connection_questions import connection_pairs
+from ..answering.global_search.asked import without_closing
 from ..errors import ModelError
 from ..events import Listener, RouteEvent, StepEvent, null_listener
 from ..prompts import ABSTENTION, Language, fence, fill_prompt, language_of, prompt_text
@@ -323,12 +324,13 @@ class QuerySelector:
         if connection_pairs(question):
             reason = explain_connection(language_of(question))
             return Route(mode="local", reason=reason, confidence=CONFIDENCE), None
+        whole, question = question, without_closing(question)
         two = goes_both_ways(question, lambda part: self.rule(part, within)) if self._both else None
         if two is not None:
             reason = explain_split(*two, language_of(question))
             return Route(mode="both", reason=reason, confidence=SURE_OF_HALVES), None
         ruled, found = self._ruled(question, within)
-        return self._decided(question, ruled), found
+        return self._decided(whole, ruled), found
 
     def _ruled(
         self, question: str, within: DocumentFilter | None

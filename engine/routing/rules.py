@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from graph.text.cjk import count_han, has_han
 from graph.text.patterns import lazy_regex
 
-from ..answering.global_search.asked import Asked
+from ..answering.global_search.asked import Asked, without_closing
 from ..prompts import Language, language_of
 from ..types import Mode, Passage, Route
 from .examples import lexical_similarity
@@ -560,7 +560,7 @@ _TO_SUM_UP = re.compile(
 
 def asks_to_sum_up(question: str) -> bool:
     """Check for a question that asks in so many words to sum up what is told of something."""
-    return _TO_SUM_UP.search(question) is not None
+    return _TO_SUM_UP.search(question) is not None or without_closing(question) != question
 
 
 def goes_both_ways(question: str, rule: Callable[[str], Route]) -> tuple[str, str] | None:

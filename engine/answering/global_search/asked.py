@@ -156,6 +156,22 @@ _ASKING = re.compile(
 """What asks for an overview around its subject."""
 
 
+_CLOSING = re.compile(
+    r"(?<=[.?!])\s+(?:please )?(?:(?:give|write)(?: me| us)?(?: an?| the)?"
+    r"(?: (?:short|brief|quick))? (?:overview|summary|outline)(?: of (?:it|this|that|the process))?"
+    r"|summari[sz]e(?: (?:it|this|that|what (?:these|the) (?:documents|texts) (?:say|tell)))?"
+    r"|sum (?:it|this|that) up"
+    r"|what do (?:these|the) (?:documents|texts) (?:say|tell) about (?:it|this|that))\W*$"
+    r"|(?<=[。？！])\s*请?(?:简单)?(?:总结|概括|概述|归纳)(?:一下)?\W*$",
+    re.IGNORECASE,
+)
+
+
+def without_closing(question: str) -> str:
+    """Return a question without a last sentence that only asks to sum up what it is about."""
+    return _CLOSING.sub("", question)
+
+
 @dataclass(frozen=True)
 class Asked:
     """A question about the whole: an aspect, the words of a subject, and what to search for."""
@@ -170,6 +186,7 @@ class Asked:
 
         Nor are, beside an aspect, words that most of the documents have.
         """
+        question = without_closing(question)
         content = content_words(question)
         found = [one for one in _ASPECTS if one.nouns.search(question)]
         ranked = [one for one in found if one.told] or found

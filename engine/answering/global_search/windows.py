@@ -36,6 +36,7 @@ class _Scale:
         own: what a window in the question's language adds.
         said: worth from which a window surely tells of the subject.
         behind: how far below that, or below the best, another may be.
+        close: the same where the best has a logit above 0.
         near: logit from which a window needs no word of the subject.
         least: the fewest that the best has.
         floor: the fewest that another has; where the best is sure, the logit `near`.
@@ -45,13 +46,18 @@ class _Scale:
     own: float
     said: float
     behind: float
+    close: float
     near: float
     least: float
     floor: float
 
 
-_CROSS = _Scale(ranked=4.0, own=0.0, said=2.0, behind=9.0, near=-5.0, least=-7.0, floor=-9.0)
-_TOKENS = _Scale(ranked=0.7, own=0.5, said=9.0, behind=1.8, near=-9.0, least=1.0, floor=-9.0)
+_CROSS = _Scale(
+    ranked=4.0, own=0.0, said=2.0, behind=9.0, close=6.0, near=-5.0, least=-7.0, floor=-9.0
+)
+_TOKENS = _Scale(
+    ranked=0.7, own=0.5, said=9.0, behind=1.8, close=1.8, near=-9.0, least=1.0, floor=-9.0
+)
 """Of the English cross-encoder, and of the reader of tokens, which reads all languages."""
 
 
@@ -86,8 +92,9 @@ def read_windows(
         + scale.own * is_in(one.text, chinese)
         for logit, one in zip(logits, some, strict=True)
     ]
-    least = min(max(worth), scale.said) - scale.behind
-    floor = scale.near if float(logits.max()) > 0.0 else scale.floor
+    is_sure = float(logits.max()) > 0.0
+    behind, floor = (scale.close, scale.near) if is_sure else (scale.behind, scale.floor)
+    least = min(max(worth), scale.said) - behind
     kept = [
         replace(one, worth=round(value, 3))
         for one, value, logit in zip(some, worth, logits, strict=True)

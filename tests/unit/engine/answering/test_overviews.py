@@ -8,7 +8,7 @@ import pytest
 
 from engine.answering.global_search import contents
 from engine.answering.global_search.about import is_titled, outline, parts_about
-from engine.answering.global_search.asked import Asked, Found
+from engine.answering.global_search.asked import Asked, Found, without_closing
 from engine.answering.global_search.people import introduce, is_person
 from engine.answering.global_search.sentences import (
     Said,
@@ -173,6 +173,23 @@ def test_the_topic_is_the_question_without_the_words_for_an_overview(
     question: str, topic: str
 ) -> None:
     assert asked(question).topic == topic
+
+
+@pytest.mark.parametrize(
+    ("question", "rest"),
+    [
+        ("How is the Gull steered? Give me an overview.", "How is the Gull steered?"),
+        ("Who owns the Gull? Summarise what the documents say.", "Who owns the Gull?"),
+        ("海鸥号是怎么驾驶的？请概括一下。", "海鸥号是怎么驾驶的？"),
+        ("Summarise what the documents say.", "Summarise what the documents say."),
+        ("Give me an overview of the Gull.", "Give me an overview of the Gull."),
+    ],
+)
+def test_a_last_sentence_that_asks_for_an_overview_of_the_first_is_no_subject(
+    question: str, rest: str
+) -> None:
+    assert without_closing(question) == rest
+    assert asked(question).subject == asked(rest).subject
 
 
 def test_windows_are_shared_among_documents_and_told_once() -> None:

@@ -146,6 +146,7 @@ def test_names_of_the_graph_pull_a_question_to_local() -> None:
         ("What is there on the Gull's engine?", True),
         ("Summarise how the mate of the Gull starts the engine at 5 in the morning.", True),
         ("请概述一下海鸥号1901年在哪里由谁卖给了多少人。", True),
+        ("Who started the Gull's engine? Give me an overview.", True),
         ("Who started the Gull's engine?", False),
         ("How does one sum up the Gull's log?", False),
     ],
