@@ -551,9 +551,11 @@ _TO_SUM_UP = re.compile(
     r"(?: (?:short|brief|quick))? (?:overview|summary|outline|gist) (?:of|on|about)\b"
     r"|(?:summari[sz]e|sum up|outline)\b"
     r"|what (?:do|does) (?:these|the|this) (?:documents?|texts?|files?|papers?|library|collection)"
-    r" (?:say|tell|report)\b|what is (?:there|said|told) (?:on|about)\b)"
+    r" (?:say|tell|report)\b|what is (?:there|said|told) (?:on|about)\b"
+    r"|explain the main points (?:of|about|on)\b)"
     r"|^\W*请?(?:你|帮我)?(?:简单)?(?:总结|概括|概述|归纳)"
-    r"|^\W*这?[些批]?(?:文件|文档|资料|材料)[里中]?(?:关于|对于?|谈到).*什么\W*$",
+    r"|^\W*这?[些批]?(?:文件|文档|资料|材料)[里中]?(?:关于|对于?|谈到).*什么\W*$"
+    r"|^\W*关于.+(?:有哪些|有什么)内容\W*$",
     re.IGNORECASE,
 )
 

@@ -158,11 +158,13 @@ _ASKING = re.compile(
 
 _CLOSING = re.compile(
     r"(?<=[.?!])\s+(?:please )?(?:(?:give|write)(?: me| us)?(?: an?| the)?"
-    r"(?: (?:short|brief|quick))? (?:overview|summary|outline)(?: of (?:it|this|that|the process))?"
-    r"|summari[sz]e(?: (?:it|this|that|what (?:these|the) (?:documents|texts) (?:say|tell)))?"
+    r"(?: (?:short|brief|quick))? (?:overview|summary|outline)"
+    r"(?: of (?:it|this|that|the process|what is (?:said|told|written)))?"
+    r"|summari[sz]e(?: (?:it|this|that|what (?:these|the) (?:documents|texts) (?:say|tell)"
+    r"|what is (?:said|told|written)(?: about (?:it|this|that))?))?"
     r"|sum (?:it|this|that) up"
     r"|what do (?:these|the) (?:documents|texts) (?:say|tell) about (?:it|this|that))\W*$"
-    r"|(?<=[。？！])\s*请?(?:简单)?(?:总结|概括|概述|归纳)(?:一下)?\W*$",
+    r"|(?<=[。？！])\s*请?(?:简单|作|做)?(?:个|一下)?(?:总结|概括|概述|归纳)(?:一下)?\W*$",
     re.IGNORECASE,
 )
 

@@ -180,7 +180,9 @@ def test_the_topic_is_the_question_without_the_words_for_an_overview(
     [
         ("How is the Gull steered? Give me an overview.", "How is the Gull steered?"),
         ("Who owns the Gull? Summarise what the documents say.", "Who owns the Gull?"),
+        ("Who owns the Gull? Give me an overview of what is said.", "Who owns the Gull?"),
         ("海鸥号是怎么驾驶的？请概括一下。", "海鸥号是怎么驾驶的？"),
+        ("海鸥号是怎么驾驶的？请作概述。", "海鸥号是怎么驾驶的？"),
         ("Summarise what the documents say.", "Summarise what the documents say."),
         ("Give me an overview of the Gull.", "Give me an overview of the Gull."),
     ],

@@ -147,6 +147,8 @@ def test_names_of_the_graph_pull_a_question_to_local() -> None:
         ("Summarise how the mate of the Gull starts the engine at 5 in the morning.", True),
         ("请概述一下海鸥号1901年在哪里由谁卖给了多少人。", True),
         ("Who started the Gull's engine? Give me an overview.", True),
+        ("Explain the main points about Ned Gale's letter of 1901.", True),
+        ("关于1901年的海鸥号有哪些内容？", True),
         ("Who started the Gull's engine?", False),
         ("How does one sum up the Gull's log?", False),
     ],
