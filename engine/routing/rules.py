@@ -549,12 +549,14 @@ _FEWEST_HAN = 6
 _TO_SUM_UP = re.compile(
     r"^\W*(?:please |can you |could you )?(?:(?:give|write|show)(?: me| us)?(?: an?| the)?"
     r"(?: (?:short|brief|quick))? (?:overview|summary|outline|gist) (?:of|on|about)\b"
-    r"|(?:summari[sz]e|sum up|outline)\b"
+    r"|(?:summari[sz]e|sum up)\b|outline (?:the|how|what|which|why|all)\b"
     r"|what (?:do|does) (?:these|the|this) (?:documents?|texts?|files?|papers?|library|collection)"
-    r" (?:say|tell|report)\b|what is (?:there|said|told) (?:on|about)\b"
+    r" (?:say|tell|report)(?: us)? (?:about|of|on)\b"
+    r"|what is (?:there on|(?:said|told) about)\b"
     r"|explain the main points (?:of|about|on)\b)"
-    r"|^\W*请?(?:你|帮我)?(?:简单)?(?:总结|概括|概述|归纳)"
-    r"|^\W*这?[些批]?(?:文件|文档|资料|材料)[里中]?(?:关于|对于?|谈到).*什么\W*$"
+    r"|^\W*请?(?:你|帮我)?(?:简单)?(?:总结|概括|概述|归纳)(?![法会报])"
+    r"|^\W*(?:这[些批份])?(?:文件|文档|资料|材料)[里中]?(?:关于|对于|谈到)"
+    r".+(?:说|讲|写|谈|提到)了?(?:些|了些)?什么\W*$"
     r"|^\W*关于.+(?:有哪些|有什么)内容\W*$",
     re.IGNORECASE,
 )

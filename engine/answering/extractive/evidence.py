@@ -38,7 +38,7 @@ _CODE = re.compile(
     r"|(?<![\w./-])[A-Za-z\d-]+(?:[._]+[A-Za-z\d-]+)+(?![\w/])",
     re.ASCII,
 )
-_ABBREVIATED = re.compile(r"(?:[A-Za-z]{1,2}\.)+[A-Za-z]{0,2}")
+_ABBREVIATED = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]?|(?:[A-Z][a-z]?\.)+(?:[A-Z][a-z]?)?")
 """No code: *U.S.*, *e.g.*, *Ph.D.*"""
 
 
@@ -238,8 +238,8 @@ def unsaid_codes(question: str, told: str) -> list[str]:
 def _has(text: str, code: str) -> bool:
     """Check for a code by itself in a text; a version is the same with a "v" before it."""
     bare = re.escape(code[1:] if re.match(r"[vV]\d", code) else code)
-    whole = rf"(?<![\w.])v?{bare}(?!\w|\.\d)" if code[-1].isdigit() else rf"(?<![\w.]){bare}(?!\w)"
-    return re.search(whole, text, re.IGNORECASE | re.ASCII) is not None
+    behind = r"(?!\w|\.\d)" if code[-1].isdigit() else r"(?!\w)"
+    return re.search(rf"(?<![\w.])v?{bare}{behind}", text, re.IGNORECASE | re.ASCII) is not None
 
 
 def oov_ratio(question: str, passages: Sequence[Passage]) -> float:

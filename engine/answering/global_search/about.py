@@ -64,16 +64,21 @@ def named_part(
 
 
 def parts_about(
-    found: Found, chunks: Sequence[Chunk], whole: Callable[[str], Sequence[Chunk]]
+    found: Found,
+    chunks: Sequence[Chunk],
+    whole: Callable[[str], Sequence[Chunk]],
+    *,
+    by_share: bool = False,
 ) -> list[Unit]:
     """Return the parts about the subject, those with the best passages first.
 
-    `chunks` are those found; a part is a whole document or a section of it, with all its chunks,
-    which `whole` gives by document id.
+    `chunks` are those found; a part is a whole document or a section of it, with its chunks, which
+    `whole` gives by document id. `by_share`: a title may have a share of the subject's words.
     """
+    least = _NAMED if by_share else _TITLED
     places: dict[tuple[str, tuple[str, ...]], float] = {}
     for chunk in chunks:
-        place = _place_about(chunk, found)
+        place = _place_about(chunk, found, least)
         if place is not None:
             key = (chunk.document_id, place)
             places[key] = max(places.get(key, 0.0), found.scores[chunk.id])
@@ -87,52 +92,61 @@ def parts_about(
         if not inside and len(units) < _PARTS:
             depth = len(headings)
             own = [one for one in whole(name) if one.headings[:depth] == headings]
-            units.append(Unit(name, headings, tuple(spread_evenly(own, _READ))))
+            some = {one.id for one in spread_evenly(own, _READ)} | found.chunks.keys()
+            units.append(Unit(name, headings, tuple(one for one in own if one.id in some)))
     return [unit for unit in units if unit.chunks]
 
 
-def _place_about(chunk: Chunk, found: Found) -> tuple[str, ...] | None:
+def is_named(unit: Unit, found: Found) -> bool:
+    """Check whether the title or last heading of a part names the whole subject."""
+    return is_titled((*unit.headings[-1:], unit.chunks[0].title)[0], found)
+
+
+def _place_about(chunk: Chunk, found: Found, least: float) -> tuple[str, ...] | None:
     """Return the headings down to the one that names the subject; none of them for the title."""
-    if is_titled(chunk.title, found, least=_NAMED):
+    if is_titled(chunk.title, found, least=least):
         return ()
     depths = range(1, len(chunk.headings) + 1)
     depth = next(
-        (at for at in depths if is_titled(chunk.headings[at - 1], found, least=_NAMED)), None
+        (at for at in depths if is_titled(chunk.headings[at - 1], found, least=least)), None
     )
     return None if depth is None else chunk.headings[:depth]
 
 
-def outline(unit: Unit, read: Sequence[Said], *, chinese: bool) -> list[tuple[str, Said]]:
+def outline(
+    unit: Unit, read: Sequence[Said], *, chinese: bool, said: Sequence[frozenset[str]] = ()
+) -> list[tuple[str, Said | None]]:
     """Return the sections of a part in their order, each with the window that tells most of it.
 
-    That is the best that was read, else the first. What stands before the first section has no
-    name. Empty for a part of less than two sections.
+    That is the best that was read, else the first; None where nothing in it is new and can be read
+    alone. What stands before the first section has no name. Empty for a part of less than two.
     """
     for depth in range(1, MAX_DEPTH + 1):
         held = _by_heading(unit, depth)
-        named = held.keys() - {""}
+        named = held.keys() - {()}
         if len(named) >= MIN_SECTIONS:
             break
     if len(named) < _FEW_SECTIONS:
         return []
-    told: list[tuple[str, Said]] = []
-    for name, chunks in held.items():
+    told: list[tuple[str, Said | None]] = []
+    known = list(said)
+    for path, chunks in held.items():
         ids = {chunk.id for chunk in chunks}
         best = [one for one in read if one.chunk.id in ids]
         found = best or [widened(one) for one in sentences_of(chunks, chinese=chinese)]
-        said = [said.words for _, said in told]
-        new = (one for one in found if not any(is_alike(one.words, words) for words in said))
-        if (one := next(new, None)) is not None:
-            told.append((name, one))
+        new = (one for one in found if not any(is_alike(one.words, words) for words in known))
+        one = next(new, None)
+        known += [one.words] if one else []
+        if path or one:
+            told.append((path[-1] if path else "", one))
     return told
 
 
-def _by_heading(unit: Unit, depth: int) -> dict[str, list[Chunk]]:
-    """Return the chunks of a part below each of its headings down to a depth."""
+def _by_heading(unit: Unit, depth: int) -> dict[tuple[str, ...], list[Chunk]]:
+    """Return the chunks of a part below each path of its headings down to a depth."""
     title = plain_title((*unit.headings[-1:], unit.chunks[0].title)[0])
-    held: defaultdict[str, list[Chunk]] = defaultdict(list)
+    held: defaultdict[tuple[str, ...], list[Chunk]] = defaultdict(list)
     for chunk in unit.chunks:
         path = map(plain_title, chunk.headings[len(unit.headings) :])
-        below = [one for one in path if one != title][:depth]
-        held[below[-1] if below else ""].append(chunk)
+        held[tuple([one for one in path if one != title][:depth])].append(chunk)
     return dict(held)

@@ -146,31 +146,36 @@ _ASKING = re.compile(
     r"^\W*(?:please |can you |could you )?(?:(?:give|write|show)(?: me| us)?(?: an?| the)?"
     r"(?: (?:short|brief|quick))? (?:overview|summary|outline|gist) (?:of|on|about)"
     r"|(?:summari[sz]e|sum up|outline|tell (?:me|us)(?: (?:all|everything))? about|describe)"
-    r"|what (?:do|does|did|is|are|was|were)\b.{0,40}?\b(?:say|tell|said|told|written|known|report)"
-    r"(?: us)?(?: about| of| on)?)(?: what| how| the documents say about)?\s"
-    r"|^\W*请?(?:你|帮我)?(?:简单)?(?:总结|概括|概述|归纳|介绍)(?:一下)?"
-    r"|^\W*(?:这些|这批)?(?:文件|文档|资料|材料)[里中]?(?:关于|对于?)?"
-    r"|(?:都|分别)?(?:说|讲|提到|谈)(?:了|到)?(?:些|了些)?什么\W*$|的(?:内容|情况)?\W*$",
+    r"|what (?:do|does) (?:the|these|this)(?: \w+)?"
+    r" (?:documents?|texts?|files?|papers?|books?|manuals?|library|collection)(?: all)?"
+    r" (?:say|tell|report)(?: us)?(?: about| of| on)?"
+    r"|what is (?:there|said|told|written|known) (?:about|of|on)"
+    r"|explain the main points (?:of|about|on))(?: what| how| the documents say about)?\s"
+    r"|^\W*请?(?:你|帮我)?(?:简单)?(?:(?:总结|概括|概述|归纳)(?![法会报])|介绍一下)(?:一下)?"
+    r"|^\W*(?:这[些批份](?:文件|文档|资料|材料)[里中]?|(?:文件|文档|资料|材料)[里中])"
+    r"(?:关于|对于|谈到)?|^\W*关于(?=.+内容\W*$)"
+    r"|(?:都|分别)?(?:说|讲|提到|谈)(?:了|到)?(?:些|了些)什么\W*$"
+    r"|(?:的|有哪些|有什么)内容\W*$",
     re.IGNORECASE,
 )
-"""What asks for an overview around its subject."""
+"""Words around a subject that ask for an overview of it."""
 
 
 _CLOSING = re.compile(
-    r"(?<=[.?!])\s+(?:please )?(?:(?:give|write)(?: me| us)?(?: an?| the)?"
+    r"(?<=\?)\s+(?:please )?(?:(?:give|write)(?: me| us)?(?: an?| the)?"
     r"(?: (?:short|brief|quick))? (?:overview|summary|outline)"
     r"(?: of (?:it|this|that|the process|what is (?:said|told|written)))?"
     r"|summari[sz]e(?: (?:it|this|that|what (?:these|the) (?:documents|texts) (?:say|tell)"
     r"|what is (?:said|told|written)(?: about (?:it|this|that))?))?"
     r"|sum (?:it|this|that) up"
     r"|what do (?:these|the) (?:documents|texts) (?:say|tell) about (?:it|this|that))\W*$"
-    r"|(?<=[。？！])\s*请?(?:简单|作|做)?(?:个|一下)?(?:总结|概括|概述|归纳)(?:一下)?\W*$",
+    r"|(?<=[？?])\s*请?(?:简单|作|做)?(?:个|一下)?(?:总结|概括|概述|归纳)(?:一下)?\W*$",
     re.IGNORECASE,
 )
 
 
 def without_closing(question: str) -> str:
-    """Return a question without a last sentence that only asks to sum up what it is about."""
+    """Return a question without a last sentence that only asks to sum up what it asks for."""
     return _CLOSING.sub("", question)
 
 

@@ -23,7 +23,7 @@ from graph.text.cjk import has_han
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk, Entity
 from ..packing import Draft
-from .about import named_part, outline, parts_about
+from .about import is_named, named_part, outline, parts_about
 from .asked import Asked, Found, find_subject, tokens_of
 from .context import GlobalContext
 from .page_writer import PageWriter
@@ -53,6 +53,7 @@ from .topics import (
     sample_chunks,
     sections,
     spread_evenly,
+    titled,
     units_of,
 )
 from .windows import best_windows, read_windows, sure_windows
@@ -111,6 +112,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
                 found,
                 list(found.chunks.values()),
                 lambda name: scene.ordered(by_document.get(name, ())),
+                by_share=scene.reader is not None,
             )
     else:
         keys = sample_chunks(by_document)
@@ -147,9 +149,12 @@ class _Page(PageWriter):
         inside = {chunk.id for unit in self.about for chunk in unit.chunks}
         blocks, tellers = [], set[str]()
         for unit, (telling, others) in zip(self.about, self._told_about(), strict=True):
+            if not telling:
+                continue
             blocks.append(self.block(self._head(unit.chunks[0], unit.headings), telling))
             if others:
-                names = self.say("; ", "；").join(others[:_SECTIONS])
+                shown = others[:_SECTIONS] + ["…"] * (len(others) > _SECTIONS)
+                names = self.say("; ", "；").join(shown)
                 blocks[-1] += f"\n- {self.say('Further sections: ', '其他各节：')}{names}"
             tellers.add(unit.document_id)
         read = sure_windows(self._windows, chinese=self.chinese) if blocks else self._windows
@@ -158,7 +163,7 @@ class _Page(PageWriter):
         own = ranked if self._windows else own
         documents = len({one.document_id for one in self.chunks})
         room = _PER_DOCUMENT if documents > 2 else _POINTS
-        most = _POINTS - len(self.cited.found)
+        most = max(_FEW_WINDOWS, _POINTS - len(self.cited.found))
         if self._windows:
             most = max(_FEW_WINDOWS, _WINDOWS - len(self.cited.found))
             chosen = best_windows(own, most, said=self.telling.said)
@@ -184,18 +189,29 @@ class _Page(PageWriter):
         others = sections([one for one in self.chunks if one.document_id not in own], depth=0)
         parts = [unit.chunks for unit in (*self.about, *others)]
         most = max(_LEAST_ABOUT, _ABOUT // max(1, len(self.about)))
-        told = []
+        told: list[tuple[list[Said], list[str]]] = []
+        count = 0
         for unit, weights in zip(self.about, central_words(parts), strict=False):
             ids = {chunk.id for chunk in unit.chunks}
             read = [one for one in self._windows if one.chunk.id in ids]
-            by_section = outline(unit, read, chinese=self.chinese)
+            if self._windows and not read and not is_named(unit, self.found):
+                told.append(([], []))  # its title has but some words of the subject
+                continue
+            known, room = self.telling.said, max(_LEAST_ABOUT, _POINTS - _FEW_WINDOWS - count)
+            parts_told = outline(unit, read, chinese=self.chinese, said=known)
+            by_section = [(name, one) for name, one in parts_told if one][: min(_TOLD, room)]
             chosen = (
-                [replace(one, speaker=name or one.speaker) for name, one in by_section[:_TOLD]]
-                or best_windows(read, min(most, _WINDOWS // 2), said=self.telling.said)
+                [
+                    replace(one, speaker=": ".join(filter(None, (name, one.speaker))))
+                    for name, one in by_section
+                ]
+                or best_windows(read, min(most, _WINDOWS // 2), said=known)
                 or self._central_sentences(unit, weights, most)
             )
+            count += len(chosen)
             self.telling.said += [one.words for one in chosen]
-            told.append((chosen, [name for name, _ in by_section[_TOLD:]]))
+            names = [name for name, one in parts_told if name and (name, one) not in by_section]
+            told.append((chosen, names))
         return told
 
     @cached_property
@@ -212,7 +228,7 @@ class _Page(PageWriter):
     def _head(self, chunk: Chunk, headings: Sequence[str]) -> str:
         """Return the title of a document and the last heading, with its language if another."""
         language = "" if is_in(chunk.text, self.chinese) else self.say(" (in Chinese)", "（英文）")
-        return _heading(chunk.title, headings) + language
+        return titled(chunk.title, headings) + language
 
     def _ranked(self) -> list[Said]:
         """Return sentences worth what they tell of what is asked, by words and by meaning."""
@@ -391,7 +407,9 @@ class _Page(PageWriter):
         for name, entity in self._proper(counted):
             if len(found) == most:
                 break
-            if (single or is_person(name, things=things)) and not _NO_PERSON.search(name):
+            is_thing = not things.isdisjoint(name.casefold().split())
+            named = is_person(name, things=things) or (single and not is_thing)
+            if named and not _NO_PERSON.search(name):
                 chunks = self._naming(entity)
                 names = {name, entity.name, *entity.aliases}
                 person = introduce(name, names, chunks, chinese=self.chinese)
@@ -574,15 +592,6 @@ class _Page(PageWriter):
         value = sum(topic.weights.get(word, 0.0) for word in words) / (len(words) + 1)
         value *= _FARTHER**place * (1.0 if is_telling(unit.title) else _UNTOLD)
         return round(value * (1.0 if has_han(unit.title) == self.chinese else _OTHER_TITLE), 6)
-
-
-def _heading(title: str, headings: Sequence[str]) -> str:
-    """Return the title of a document, and the heading of the section in it."""
-    document = plain_title(title)
-    section = plain_title(headings[-1]) if headings else ""
-    if not section or section.casefold() in document.casefold():
-        return document
-    return f"{document} – {section}"
 
 
 def _overlap(one: str, other: str) -> bool:

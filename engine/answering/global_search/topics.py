@@ -363,3 +363,12 @@ def _calm(title: str) -> str:
     if title.isupper() and not has_han(title) and " " in title:
         return title.title().replace("’S", "’s").replace("'S", "'s")
     return title
+
+
+def titled(title: str, headings: Sequence[str]) -> str:
+    """Return the title of a document, and the heading of the section in it."""
+    document = plain_title(title)
+    section = plain_title(headings[-1]) if headings else ""
+    if not section or section.casefold() in document.casefold():
+        return document
+    return f"{document} – {section}"

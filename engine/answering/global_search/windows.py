@@ -5,6 +5,7 @@ A window is a sentence that can be read alone with those that follow it in its p
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,8 @@ _READ = 32
 """Windows that are read: those with most words of the subject, in the best passages."""
 _SHARE = 1 / 3
 """Least share of the subject's weight in a window and its headings."""
+_BREAK = re.compile(r"\n\s*(?:\n|[-*+|#>]|\d+[.)]\s|[^\W\d_][^\n:：]{0,30}[:：]\s)")
+"""End of a paragraph: an empty line, or a line that begins an item, a heading or a speech."""
 _SURELY = 1 / 3
 """Share of the way that others are behind the best, which windows that surely tell may be."""
 _LEAST_EACH = 2
@@ -29,7 +32,7 @@ _LEAST_EACH = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Scale:
-    """What the logits of a reader mean.
+    """Meaning of the logits of a reader.
 
     Attributes:
         ranked: what the best passage of the search adds to one that scores nothing.
@@ -114,7 +117,7 @@ def sure_windows(found: Sequence[Said], *, chinese: bool) -> list[Said]:
 def _is_about(said: Said, found: Found) -> bool:
     """Check for words of the subject in a window or above it."""
     heads = tokens_of(said.chunk.title, *said.chunk.headings)
-    return not found.words or found.weight(said.words | heads) >= _SHARE
+    return found.weight(said.words | heads) >= _SHARE
 
 
 def best_windows(
@@ -151,8 +154,8 @@ def _overlap(one: Said, other: Said) -> bool:
 def widened(said: Said) -> Said:
     """Return a sentence with those after it in its paragraph, while it stays short."""
     text = said.chunk.text
-    stop = text.find("\n\n", said.end)
-    stop = len(text) if stop < 0 else stop
+    broken = _BREAK.search(text, said.end)
+    stop = broken.start() if broken else len(text)
     for start, end in sentence_spans(text):
         if start >= said.end and end <= stop:
             if word_count(text[said.start : end]) > _LONGEST:

@@ -14,6 +14,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from graph.text.cjk import count_han
+
 from ...errors import SourceError
 from ...types import MetaValue
 from ..document import Content, iso_date, one_line, sanitise_text
@@ -134,6 +136,7 @@ _PROTECTED = frozenset({"html", "body", "main", "article"})
 _LINKED = 0.4
 _LITTLE = 150
 _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
+_CLOSERS = " \t\r\n)]\"'”’）」』"
 _LEAST_LINKS = 5
 _NOTHING_BUT_LINKS = 0.9
 
@@ -161,12 +164,8 @@ class Sizes:
         return self.linked.get(element, 0) / total if total else 1.0
 
 
-_DENSE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""Characters that say as much as three letters: Chinese, Japanese and Korean ones."""
-
-
 def _letters(text: str | None) -> int:
-    return sum(map(len, text.split())) + 2 * len(_DENSE.findall(text)) if text else 0
+    return sum(map(len, text.split())) + 2 * count_han(text) if text else 0
 
 
 def hidden_elements(tree: HtmlElement) -> set[HtmlElement]:
@@ -206,7 +205,7 @@ def _is_frame(element: HtmlElement, sizes: Sizes) -> bool:
         return True
     if tag == "sup" and "reference" in (element.get("class") or ""):
         return True
-    seldom = tag == "aside"
+    seldom, words = tag == "aside", list[str]()
     if tag not in _HEADING_TAGS:
         names = f"{element.get('class') or ''} {element.get('id') or ''}"
         words = [word.lower() for word in _WORDS.findall(names)]
@@ -217,16 +216,16 @@ def _is_frame(element: HtmlElement, sizes: Sizes) -> bool:
         return False
     if sizes.link_share(element) >= _LINKED:
         return True
-    return sizes.text.get(element, 0) < _LITTLE and not _is_box(element)
+    is_box = {word for word in words if _SELDOM_TEXT.fullmatch(word)} <= {"sidebar"}
+    return sizes.text.get(element, 0) < _LITTLE and not (is_box and _is_note(element))
 
 
-def _is_box(element: HtmlElement) -> bool:
-    """Check for a box beside paragraphs, such as a note, that holds a sentence."""
+def _is_note(element: HtmlElement) -> bool:
+    """Check for a box that stands beside paragraphs and ends with a sentence."""
     parent = element.getparent()
-    if parent is None or not (element.tag == "aside" or element.get("class") == "sidebar"):
-        return False
-    text = "".join(element.itertext()).strip()
-    return text.endswith(_SENTENCE_ENDS) and any(map(_is_paragraph, parent))
+    said = element.xpath(".//text()[not(ancestor::script or ancestor::style)]")
+    text = "".join(map(str, said)).rstrip(_CLOSERS)
+    return parent is not None and text.endswith(_SENTENCE_ENDS) and any(map(_is_paragraph, parent))
 
 
 def _is_paragraph(element: HtmlElement) -> bool:

@@ -98,6 +98,7 @@ def test_the_first_sentence_is_the_direct_one(question: str, expected: str) -> N
         pytest.param("When was Debian 1.1 released?", ["1.1"], id="version"),
         pytest.param("When was Debian 12.11 released?", [], id="told"),
         pytest.param("When was v12.11 released, or 3.2?", [], id="v-before-a-version"),
+        pytest.param("What is new in v1.2b, or in rc.d?", ["rc.d"], id="v-before-a-letter"),
         pytest.param("Why /etc/fstab or core.autocrlf?", ["core.autocrlf"], id="path-told"),
         pytest.param("用--no-act和-i选项做什么？", ["--no-act"], id="chinese"),
         pytest.param("--purge和2.4版是什么？", [], id="told-in-chinese"),
@@ -107,9 +108,7 @@ def test_the_first_sentence_is_the_direct_one(question: str, expected: str) -> N
 def test_what_has_not_the_code_that_is_asked_about_is_told(
     question: str, unsaid: list[str]
 ) -> None:
-    told = (
-        "Debian 12.11 (not v3.2) is out: see /etc/fstab; dpkg -i does. 可用--purge选项，见2.4版。"
-    )
+    told = "Debian 12.11 (not v3.2; v1.2b) is out: see /etc/fstab; dpkg -i does. 可用--purge选项，见2.4版。"
 
     assert unsaid_codes(question, told) == unsaid
 

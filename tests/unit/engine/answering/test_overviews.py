@@ -18,7 +18,7 @@ from engine.answering.global_search.sentences import (
     sentences_of,
 )
 from engine.answering.global_search.topics import Unit
-from engine.answering.global_search.windows import best_windows
+from engine.answering.global_search.windows import best_windows, widened
 from engine.storage.graph_api import Chunk
 
 
@@ -167,6 +167,10 @@ def test_a_name_with_an_initial_overlaps_the_one_without() -> None:
         ("Which lessons were drawn from the fire?", "Which lessons were drawn from the fire"),
         ("请总结一下2022年公投和拦潮坝之争。", "2022年公投和拦潮坝之争"),
         ("这些文件关于打印说了些什么？", "打印"),
+        ("What does Marlow say about Kurtz?", "What does Marlow say about Kurtz"),
+        ("What is the known bug in the engine?", "What is the known bug in the engine"),
+        ("文件系统有哪些主要类型？", "文件系统有哪些主要类型"),
+        ("介绍信是谁写的？", "介绍信是谁写的"),
     ],
 )
 def test_the_topic_is_the_question_without_the_words_for_an_overview(
@@ -183,6 +187,9 @@ def test_the_topic_is_the_question_without_the_words_for_an_overview(
         ("Who owns the Gull? Give me an overview of what is said.", "Who owns the Gull?"),
         ("海鸥号是怎么驾驶的？请概括一下。", "海鸥号是怎么驾驶的？"),
         ("海鸥号是怎么驾驶的？请作概述。", "海鸥号是怎么驾驶的？"),
+        ("Hi! Summarise what the documents say.", "Hi! Summarise what the documents say."),
+        ("I have just added texts. Give me an overview.",) * 2,
+        ("你好！请总结一下。",) * 2,
         ("Summarise what the documents say.", "Summarise what the documents say."),
         ("Give me an overview of the Gull.", "Give me an overview of the Gull."),
     ],
@@ -242,3 +249,29 @@ def test_a_part_of_few_sections_is_told_by_those_below_them() -> None:
     sections = outline(Unit("a.md", ("Gull",), tuple(chunks)), [], chinese=False)
 
     assert [name for name, _ in sections] == ["Hull", "Mast", "Engine", "Crew"]
+
+
+def test_sections_without_a_new_sentence_are_listed_by_name() -> None:
+    told = "Tam Reed built the hull of the Gull of oak in the yard of Vey."
+    chunks = (
+        placed(told, 0, ("Gull", "Hull")),
+        placed(told, 1, ("Gull", "Mast", "Notes")),
+        placed("| Port | Fare |", 2, ("Gull", "Prices")),
+        placed("Ida Vane sewed the sails in Port Marlow.", 3, ("Gull", "Sails")),
+    )
+
+    sections = outline(Unit("a.md", ("Gull",), chunks), [], chinese=False)
+
+    assert [(name, said is not None) for name, said in sections] == [
+        ("Hull", True),
+        ("Mast", False),
+        ("Prices", False),
+        ("Sails", True),
+    ]
+
+
+def test_a_window_ends_where_a_list_or_a_heading_begins() -> None:
+    text = "Tam Reed built the Gull in 1901. Ned Gale sold it.\n- It burns coal.\n\n## Crew\n\nSix."
+    window = widened(Said(chunk(text), 0, text.index(" Ned")))
+
+    assert window.text == "Tam Reed built the Gull in 1901. Ned Gale sold it."

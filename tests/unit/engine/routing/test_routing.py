@@ -151,6 +151,9 @@ def test_names_of_the_graph_pull_a_question_to_local() -> None:
         ("关于1901年的海鸥号有哪些内容？", True),
         ("Who started the Gull's engine?", False),
         ("How does one sum up the Gull's log?", False),
+        ("What is said on page 12 of the Averill report?", False),
+        ("What does the paper say is the height of the Averill tower of 1901?", False),
+        ("文件对应的Grey Gull编号是什么？", False),
     ],
 )
 def test_what_asks_to_sum_up_one_thing_goes_to_the_overview_where_no_model_writes(

@@ -178,6 +178,8 @@ def test_the_frame_of_a_page_is_left_out(noise: str) -> None:
         (f"<div class='sidebar'>{'海鸥号是一艘双桅的船。' * 6}</div>", True),
         ("<div class='sidebar'>Gulls</div>", False),
         ("<div class='sidebar'><a href=x>A gull rests.</a></div>", False),
+        ("<div class='sidebar'>A gull rests (on the rail.)<script>x()</script></div>", True),
+        ("<aside class='share'>A gull rests.</aside>", False),
         ("<div class='toolbar'>A gull rests.</div>", False),
     ],
 )  # fmt: skip
