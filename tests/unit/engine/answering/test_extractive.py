@@ -108,7 +108,9 @@ def test_the_first_sentence_is_the_direct_one(question: str, expected: str) -> N
 def test_what_has_not_the_code_that_is_asked_about_is_told(
     question: str, unsaid: list[str]
 ) -> None:
-    told = "Debian 12.11 (not v3.2; v1.2b) is out: see /etc/fstab; dpkg -i does. 可用--purge选项，见2.4版。"
+    told = (
+        "Debian 12.11 (not v3.2; v1.2b): see /etc/fstab; dpkg -i does. 可用--purge选项，见2.4版。"
+    )
 
     assert unsaid_codes(question, told) == unsaid
 
