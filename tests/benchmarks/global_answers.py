@@ -98,7 +98,7 @@ def asking(path: Path, measured: Measured) -> Iterator[Callable[[str], dict[str,
     ):
         with engine._library.write() as connection:
             connection.execute(delete(replies))  # what is sent is counted anew
-        overview = engine._queries._components.overview
+        overview = engine._whole.queries._components.overview
 
         def ask(question: str) -> dict[str, Answer]:
             found = {"local": local.ask(question, mode="local")}
