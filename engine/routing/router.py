@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from ..answering.answerer import combine_answers, global_events, local_events
 from ..answering.connection_questions import connection_pairs
-from ..answering.global_search.asked import without_closing
+from ..answering.global_search.asked import asks_to_sum_up, without_closing
 from ..errors import ModelError
 from ..events import Listener, RouteEvent, StepEvent, null_listener
 from ..prompts import ABSTENTION, Language, fence, fill_prompt, language_of, prompt_text
@@ -28,7 +28,6 @@ from ..types import Answer, Mode, Route, Turn
 from .examples import ExampleSimilarity, fit_examples, load_pretrained
 from .rules import SURE as SURE_OF_HALVES
 from .rules import (
-    asks_to_sum_up,
     classify_scope,
     concentration_of,
     explain_ambiguous,

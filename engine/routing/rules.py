@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from graph.text.cjk import count_han, has_han
 from graph.text.patterns import lazy_regex
 
-from ..answering.global_search.asked import Asked, without_closing
+from ..answering.global_search.asked import Asked
 from ..prompts import Language, language_of
 from ..types import Mode, Passage, Route
 from .examples import lexical_similarity
@@ -544,27 +544,6 @@ _CUT = lazy_regex(
 _ASKS_ZH = lazy_regex(r"谁|什么|哪|何|多少|几|吗|怎|为什么|是否|请|概括|总结|介绍|说说|列出|归纳")
 _FEWEST_WORDS = 3
 _FEWEST_HAN = 6
-
-
-_TO_SUM_UP = re.compile(
-    r"^\W*(?:please |can you |could you )?(?:(?:give|write|show)(?: me| us)?(?: an?| the)?"
-    r"(?: (?:short|brief|quick))? (?:overview|summary|outline|gist) (?:of|on|about)\b"
-    r"|(?:summari[sz]e|sum up)\b|outline (?:the|how|what|which|why|all)\b"
-    r"|what (?:do|does) (?:these|the|this) (?:documents?|texts?|files?|papers?|library|collection)"
-    r" (?:say|tell|report)(?: us)? (?:about|of|on)\b"
-    r"|what is (?:there on|(?:said|told) about)\b"
-    r"|explain the main points (?:of|about|on)\b)"
-    r"|^\W*请?(?:你|帮我)?(?:简单)?(?:总结|概括|概述|归纳)(?![法会报])"
-    r"|^\W*(?:这[些批份])?(?:文件|文档|资料|材料)[里中]?(?:关于|对于|谈到)"
-    r".+(?:说|讲|写|谈|提到)了?(?:些|了些)?什么\W*$"
-    r"|^\W*关于.+(?:有哪些|有什么)内容\W*$",
-    re.IGNORECASE,
-)
-
-
-def asks_to_sum_up(question: str) -> bool:
-    """Check for a question that asks in so many words to sum up what is told of something."""
-    return _TO_SUM_UP.search(question) is not None or without_closing(question) != question
 
 
 def goes_both_ways(question: str, rule: Callable[[str], Route]) -> tuple[str, str] | None:

@@ -142,25 +142,31 @@ _CONTENTS = re.compile(
 """Words that ask what documents contain."""
 
 
-_ASKING = re.compile(
-    r"^\W*(?:please |can you |could you )?(?:(?:give|write|show)(?: me| us)?(?: an?| the)?"
-    r"(?: (?:short|brief|quick))? (?:overview|summary|outline|gist) (?:of|on|about)"
-    r"|(?:summari[sz]e|sum up|outline|tell (?:me|us)(?: (?:all|everything))? about|describe)"
-    r"|what (?:do|does) (?:the|these|this)(?: \w+)?"
-    r" (?:documents?|texts?|files?|papers?|books?|manuals?|library|collection)(?: all)?"
-    r" (?:say|tell|report)(?: us)?(?: about| of| on)?"
-    r"|what is (?:there|said|told|written|known) (?:about|of|on)"
-    r"|explain the main points (?:of|about|on))(?: what| how| the documents say about)?\s"
-    r"|^\W*请?(?:你|帮我)?(?:简单)?(?:(?:总结|概括|概述|归纳)(?![法会报])|介绍一下)(?:一下)?"
-    r"|^\W*(?:这[些批份](?:文件|文档|资料|材料)[里中]?|(?:文件|文档|资料|材料)[里中])"
-    r"(?:关于|对于|谈到)?|^\W*关于(?=.+内容\W*$)"
-    r"|(?:都|分别)?(?:说|讲|提到|谈)(?:了|到)?(?:些|了些)什么\W*$"
-    r"|(?:的|有哪些|有什么)内容\W*$",
+_POLITE = r"^\W*(?:please |can you |could you )?"
+_SUM_UP = (
+    r"(?:give|write|show)(?: me| us)?(?: an?| the)?(?: (?:short|brief|quick))?"
+    r" (?:overview|summary|outline|gist) (?:of|on|about)"
+    r"|summari[sz]e|sum up|outline(?= (?:the|how|what|which|why|all) )"
+    r"|what (?:do|does) (?:the|these|this)"
+    r" (?:documents?|texts?|files?|papers?|books?|manuals?|library|collection)"
+    r" (?:say|tell|report)(?: us)? (?:about|of|on)"
+    r"|what is (?:there on|(?:said|told) about)"
+    r"|explain the main points (?:of|about|on)"
+)
+_SUM_UP_ZH = (
+    r"^\W*请?(?:你|帮我)?(?:简单)?(?:总结|概括|概述|归纳)(?![法会报])(?:一下)?"
+    r"|^\W*(?:这[些批份])?(?:文件|文档|资料|材料)[里中]?(?:关于|对于|谈到)(?=.+什么\W*$)"
+    r"|^\W*关于(?=.+(?:有哪些|有什么)内容\W*$)"
+)
+_TO_SUM_UP = re.compile(rf"{_POLITE}(?:{_SUM_UP})\b|{_SUM_UP_ZH}", re.IGNORECASE)
+_AROUND = re.compile(
+    rf"{_POLITE}(?:{_SUM_UP}|tell (?:me|us)(?: (?:all|everything))? about|describe)"
+    r"(?: what| how| the documents say about)?\s"
+    rf"|{_SUM_UP_ZH}|^\W*请?介绍一下"
+    r"|(?:都|分别)?(?:说|讲|写|谈|提到)(?:了|到)?(?:些|了些)?什么\W*$|(?:的|有哪些|有什么)内容\W*$",
     re.IGNORECASE,
 )
 """Words around a subject that ask for an overview of it."""
-
-
 _CLOSING = re.compile(
     r"(?<=\?)\s+(?:please )?(?:(?:give|write)(?: me| us)?(?: an?| the)?"
     r"(?: (?:short|brief|quick))? (?:overview|summary|outline)"
@@ -172,6 +178,11 @@ _CLOSING = re.compile(
     r"|(?<=[？?])\s*请?(?:简单|作|做)?(?:个|一下)?(?:总结|概括|概述|归纳)(?:一下)?\W*$",
     re.IGNORECASE,
 )
+
+
+def asks_to_sum_up(question: str) -> bool:
+    """Check for a question that asks in so many words to sum up what is told of something."""
+    return _TO_SUM_UP.search(question) is not None or without_closing(question) != question
 
 
 def without_closing(question: str) -> str:
@@ -227,7 +238,7 @@ class Asked:
     @property
     def topic(self) -> str:
         """The question without the words that ask for an overview."""
-        return _ASKING.sub("", self.question).strip(" ?？。.") or self.question
+        return _AROUND.sub("", self.question).strip(" ?？。.") or self.question
 
     @property
     def query(self) -> str:

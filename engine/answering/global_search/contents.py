@@ -159,8 +159,7 @@ class _Page(PageWriter):
             tellers.add(unit.document_id)
         read = sure_windows(self._windows, chinese=self.chinese) if blocks else self._windows
         ranked = [one for one in read or self._ranked() if one.chunk.id not in inside]
-        own = [one for one in ranked if is_in(one.text, self.chinese)]
-        own = ranked if self._windows else own
+        own = [one for one in ranked if self._windows or is_in(one.text, self.chinese)]
         documents = len({one.document_id for one in self.chunks})
         room = _PER_DOCUMENT if documents > 2 else _POINTS
         most = max(_FEW_WINDOWS, _POINTS - len(self.cited.found))
