@@ -30,37 +30,53 @@ if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
 
 Scores = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
 Weight = float | npt.ArrayLike
 """One number, or one a passage."""
 
 
-def rescale(scores: npt.ArrayLike, rank: int = 101) -> Scores:
+SCALED_TO = 101
+"""Place in a list whose score is the nought of its scale."""
+
+
+def rescale(scores: npt.ArrayLike, rank: int = SCALED_TO) -> Scores:
     """Rescale scores (n) to 0–1: best is 1, the one at `rank` (or lowest) and below is 0.
 
     Where the best are equal up to `rank` they are not told apart: 1 where they found something.
     """
     values = np.asarray(scores, dtype=np.float64)
-    if values.size == 0:
-        return values
-    top = float(values.max())
-    floor = _floor(values, rank)
-    if not top > floor:
-        return np.where(values == top, float(top > 0), 0.0)
-    scaled, rows = np.zeros_like(values), np.flatnonzero(values > floor)  # a hundred of a million
-    scaled[rows] = (values[rows] - floor) / (top - floor)
+    scaled = np.zeros_like(values)
+    if values.size:
+        scale = _Scale.of(values, rank)
+        scaled[scale.rows] = scale.at(values[scale.rows])  # a hundred of a million
     return scaled
 
 
-def _floor(values: Scores, rank: int) -> float:
-    """Return the score at `rank`, or the lowest.
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Scale from the score `floor` to the score `top`; `rows` are those above the floor."""
 
-    Mostly the lowest score is that of nearly all, and partitioning so many equals is slow.
-    """
-    lowest = float(values.min())
-    above = values[values > lowest]
-    if above.size < rank:
-        return lowest
-    return float(np.partition(above, above.size - rank)[above.size - rank])
+    floor: float
+    top: float
+    rows: Rows
+
+    @classmethod
+    def of(cls, values: Scores, rank: int) -> _Scale:
+        """Return the scale of scores (n, at least one), of which `rank` is the floor."""
+        lowest, top = float(values.min()), float(values.max())
+        # Mostly the lowest is the score of nearly all, and partitioning so many equals is slow.
+        rows = np.flatnonzero(values > lowest)
+        if rows.size < rank:
+            return cls(lowest, top, rows if top > lowest or top <= 0 else np.arange(values.size))
+        above = values[rows]
+        floor = float(np.partition(above, above.size - rank)[above.size - rank])
+        return cls(floor, top, rows[above > floor if top > floor else above == top])
+
+    def at(self, values: Scores) -> Scores:
+        """Return these scores on the scale."""
+        if not self.top > self.floor:
+            return np.where(values == self.top, float(self.top > 0), 0.0)
+        return np.maximum(values - self.floor, 0.0) / (self.top - self.floor)
 
 
 def found_scores(rows: Sequence[int], scores: Sequence[float | None], *, count: int) -> Scores:
@@ -86,7 +102,7 @@ def found_scores(rows: Sequence[int], scores: Sequence[float | None], *, count: 
 
 
 def score_fusion(
-    lists: Sequence[npt.ArrayLike], weights: Sequence[Weight], *, rank: int = 101
+    lists: Sequence[npt.ArrayLike], weights: Sequence[Weight], *, rank: int = SCALED_TO
 ) -> Scores:
     """Return the weighted mean of rescaled lists, each (n).
 
@@ -94,12 +110,18 @@ def score_fusion(
 
     Where all weights of a passage are nil its score is nil.
     """
-    scaled = [rescale(some, rank) for some in lists]
-    fused = np.zeros(np.shape(scaled[0]))
-    rows = np.flatnonzero(np.logical_or.reduce([some > 0 for some in scaled]))
+    given = [np.asarray(some, dtype=np.float64) for some in lists]
+    fused = np.zeros(given[0].shape)
+    if not fused.size:
+        return fused
+    scales = [_Scale.of(some, rank) for some in given]
+    rows = np.unique(np.concatenate([scale.rows for scale in scales]))
     here = [np.broadcast_to(np.asarray(w, dtype=np.float64), fused.shape)[rows] for w in weights]
     total = sum(here)
-    summed = sum(w * some[rows] for some, w in zip(scaled, here, strict=True))
+    summed = sum(
+        weight * scale.at(some[rows])
+        for weight, scale, some in zip(here, scales, given, strict=True)
+    )
     fused[rows] = np.divide(summed, total, out=np.zeros(rows.size), where=np.asarray(total) > 0)
     return fused
 
@@ -143,7 +165,6 @@ ACROSS_LANGUAGES = 0.75
 LEVEL_ACROSS = 1.2
 """Factor of the multilingual cosine of question and passage in two languages: the model finds what
 is in one language nearer."""
-Rows = npt.NDArray[np.int64]
 Fusion = Literal["score", "rrf", "weighted_score", "weighted_rrf"]
 """Rescaled scores or reciprocal ranks; every list alike, or each by its weight."""
 TITLE_SHARE = 0.3
@@ -243,18 +264,29 @@ def rank_passages(
     row_weights = {"dense": np.asarray(dense_weight, dtype=np.float64)}
     if multilingual is not None:
         across = np.asarray(apart, dtype=np.float64)
-        level = 1.0 + (LEVEL_ACROSS - 1.0) * across
+        level = (LEVEL_ACROSS - 1.0) * across
+        level += 1.0
         lists["multilingual"] = level * np.asarray(multilingual, dtype=np.float64)
         row_weights["multilingual"] = np.asarray(multilingual_weight, dtype=np.float64)
         if "keyword" in lists:
-            silent = across * (1.0 - rescale(lists["keyword"]))
-            row_weights["keyword"] = 1.0 - ACROSS_LANGUAGES * silent
+            row_weights["keyword"] = _heard_across(lists["keyword"], across)
     lists |= {name: np.asarray(some, np.float64) for name, some in (further or {}).items()}
     lists = lists or {"keyword": np.zeros(0)}
     fused = _fused(lists, row_weights, fusion=fusion, weights=weights or {})
     if decay is not None:
         fused = fused * np.asarray(decay, dtype=np.float64)
     return Ranking(scores=fused, lists={**lists, "fused": fused})
+
+
+def _heard_across(keyword: Scores, across: Scores) -> Scores:
+    """Return the weight of the keyword score of each row (n) by its difference in language."""
+    silent = np.broadcast_to(across, keyword.shape).copy()
+    if keyword.size:
+        scale = _Scale.of(keyword, SCALED_TO)
+        silent[scale.rows] *= 1.0 - scale.at(keyword[scale.rows])
+    silent *= -ACROSS_LANGUAGES
+    silent += 1.0
+    return silent
 
 
 def _fused(

@@ -321,22 +321,50 @@ class DenseIndex:
         """Return at least the `depth` nearest admitted chunks and their exact cosines."""
         every = held.held <= EXACT_LIMIT or admitted is not None
         slots, cosines = held.near(query, every=every)
-        best = np.full(len(held.chunk_ids) + 1, -np.inf, dtype=np.float32)  # the last: what is gone
-        np.maximum.at(best, held.chunk_of[slots], cosines)
-        best = best[:-1]
-        if admitted is not None:
-            best[~admitted] = -np.inf
-        numbers = np.flatnonzero(best > -np.inf)  # cells hold a part of all
-        numbers = numbers[_largest(best[numbers], depth)]
+        chunk_of = held.chunk_of[slots].astype(np.int64)
+        counts = chunk_of >= 0 if admitted is None else (chunk_of >= 0) & admitted[chunk_of]
+        if not counts.all():
+            chunk_of, cosines = chunk_of[counts], cosines[counts]
+        numbers, best = _best_of_each(chunk_of, cosines, least=_floor(chunk_of, cosines, depth))
+        numbers, best = _largest_of(numbers, best, depth)
         if numbers.size >= depth:  # codes are not exact: whatever may belong to the nearest
-            floor = best[numbers].min() - held.margin
-            some = np.flatnonzero(best >= floor)
-            numbers = some[_largest(best[some], SPARE * depth)]
+            least = best.min() - held.margin
+            numbers, best = _best_of_each(chunk_of, cosines, least=least)
+            numbers, _ = _largest_of(numbers, best, SPARE * depth)
         ids = [held.chunk_ids[number] for number in numbers.tolist()]
         found = exact_cosines(connection, query, ids, model=self._model)
         exact = np.array([found[chunk_id] for chunk_id in ids], dtype=np.float32)
         chosen = np.sort(_largest(exact, depth))
         return numbers[chosen], exact[chosen]
+
+
+def _floor(chunk_of: Numbers, cosines: NDArray[np.float32], depth: int) -> float:
+    """Return a cosine that at least `depth` chunks reach, or all of them."""
+    count = depth
+    while count < cosines.size:
+        floor = np.partition(cosines, cosines.size - count)[cosines.size - count]
+        if np.unique(chunk_of[cosines >= floor]).size >= depth:
+            return float(floor)
+        count *= 2
+    return -np.inf
+
+
+def _best_of_each(
+    chunk_of: Numbers, cosines: NDArray[np.float32], *, least: float
+) -> tuple[Numbers, NDArray[np.float32]]:
+    """Return the chunks that reach `least`, ascending, and the best cosine of each."""
+    rows = np.flatnonzero(cosines >= least)
+    numbers, place = np.unique(chunk_of[rows], return_inverse=True)
+    best = np.full(numbers.size, -np.inf, dtype=np.float32)
+    np.maximum.at(best, place, cosines[rows])
+    return numbers, best
+
+
+def _largest_of(
+    numbers: Numbers, best: NDArray[np.float32], count: int
+) -> tuple[Numbers, NDArray[np.float32]]:
+    chosen = _largest(best, count)
+    return numbers[chosen], best[chosen]
 
 
 def _largest(values: NDArray[np.float32], count: int) -> Numbers:
