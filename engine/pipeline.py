@@ -24,7 +24,7 @@ longer holds it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -222,7 +222,8 @@ class IngestPipeline:
             nothing = SourceFailure(source="nothing", reason=NOTHING_NAMED)
             found = found._replace(failures=[*found.failures, nothing])
         reader = self._reader(named, found, choice, progress)
-        return self._ingest(reader, choice=choice, found=found, progress=progress)
+        about = _names_of(named, found, choice)
+        return self._ingest(reader, choice=choice, found=found, progress=progress, about=about)
 
     def add_text(
         self, text: str, *, document_id: str, title: str, choice: IngestOptions, progress: Progress
@@ -232,8 +233,10 @@ class IngestPipeline:
         def read(detector: ChangeDetector) -> Iterable[SourceText]:
             return detector.text(text, document_id=document_id, title=title)
 
-        only = source_id(choice.namespace, sanitise_text(document_id))
-        return self._ingest(read, choice=choice, found=_NOTHING_FOUND, progress=progress, only=only)
+        about = {source_id(choice.namespace, sanitise_text(document_id))}
+        return self._ingest(
+            read, choice=choice, found=_NOTHING_FOUND, progress=progress, about=about
+        )
 
     def add_files(
         self, files: Mapping[str, Path], *, choice: IngestOptions, progress: Progress
@@ -246,7 +249,10 @@ class IngestPipeline:
         def read(detector: ChangeDetector) -> Iterator[SourceText]:
             yield from _read_files(detector, sources, progress, passing=True)
 
-        return self._ingest(read, choice=choice, found=_NOTHING_FOUND, progress=progress)
+        about = {source_id(choice.namespace, name) for name in files}
+        return self._ingest(
+            read, choice=choice, found=_NOTHING_FOUND, progress=progress, about=about
+        )
 
     def sync(
         self,
@@ -306,7 +312,7 @@ class IngestPipeline:
                     removed.add(name)
             if gone := sources - self._library.sources_among(sources):
                 states = FileStateCache(self._library.path)
-                states.save(sources=states.sources - gone)
+                states.save(gone=gone)
             self._indexer.derive(run)
             self._library.database.empty_log()
         self._on_change()
@@ -357,16 +363,17 @@ class IngestPipeline:
         found: DiscoveredSources,
         progress: Progress,
         removes_deleted: bool = False,
-        only: str | None = None,
+        about: Collection[str] | None = None,
     ) -> IngestReport:
         """Run all steps of an ingestion and report what came of every source.
 
-        `only` is the document that the run is about, where it is about one alone.
+        `about` are the ids and sources that the run is about, where these are known: it then looks
+        at no other documents.
         """
         self._budget.start_run()
         indexer = self._indexer
         with self._library.writer(), self._pool() as pool, track_usage() as usage:
-            run = self._begin(choice, found, pool, progress, removes_deleted, only)
+            run = self._begin(choice, found, pool, progress, removes_deleted, about)
             batches = indexer.chunk(read(run.detector), run.steps)
             workers = self._settings.workers
             with closing(indexer.embed_and_extract(batches, run.steps, workers=workers)) as ready:
@@ -379,9 +386,10 @@ class IngestPipeline:
             indexer.derive(run.steps)
             indexer.refine(run.steps)
             indexer.write_reports(run.steps)
-            if only is None:
-                states = run.file_states
-                states.save(sources=self._library.sources_among(states.sources))
+            states = run.file_states
+            if about is None or states.is_read:
+                seen = states.sources if about is None else states.sources.intersection(about)
+                states.save(gone=seen - self._library.sources_among(seen))
             report = self._report(run, usage.total)
             if report.changed or report.removed:
                 self._library.database.empty_log()
@@ -396,11 +404,11 @@ class IngestPipeline:
         pool: ReaderPool,
         progress: Progress,
         removes_deleted: bool,
-        only: str | None,
+        about: Collection[str] | None,
     ) -> _Ingestion:
         """Look at what the library holds; refuse a run that would remove too much of it."""
         check_same_model(self._embedding, held_now=self._library.vector_models())
-        run = self._run(choice, found, pool, progress, removes_deleted=removes_deleted, only=only)
+        run = self._run(choice, found, pool, progress, removes_deleted=removes_deleted, about=about)
         scope = documents_inside(run.rows, found, namespace=choice.namespace)
         early = run.deleted | emptied_documents(run.rows, found, namespace=choice.namespace)
         check_removals(early, scope, agreed=choice.remove_many)
@@ -498,10 +506,10 @@ class IngestPipeline:
         progress: Progress,
         *,
         removes_deleted: bool,
-        only: str | None = None,
+        about: Collection[str] | None = None,
     ) -> _Ingestion:
         """Return the state with which a run begins."""
-        rows = list(self._library.documents(only).values())
+        rows = list(self._library.documents(about).values())
         states = FileStateCache(self._library.path)
         deleted = find_deleted(rows, found, namespace=choice.namespace) if removes_deleted else ()
         return _Ingestion(
@@ -565,11 +573,27 @@ class IngestPipeline:
     def _resolved(self, wanted: str) -> list[str]:
         """Return the documents of an id, a source or a path."""
         is_stored = sanitise_text(wanted) == wanted  # else no id can be it
-        named = self._library.documents(wanted).values() if is_stored else ()
+        named = self._library.documents({wanted}).values() if is_stored else ()
         return resolve_ids(wanted, named) or resolve_ids(wanted, self._rows())
 
     def _rows(self) -> list[DocumentRow]:
         return list(self._library.documents().values())
+
+
+MOST_NAMED = 500
+"""Sources named in one run whose documents are looked up one by one; for more all are listed."""
+
+
+def _names_of(
+    named: ClassifiedSources, found: DiscoveredSources, choice: IngestOptions
+) -> set[str] | None:
+    """Return the ids and sources that a run is about; None where not all are known beforehand."""
+    if found.folders or named.addresses or named.databases:
+        return None
+    given = {each.id for each in found.sources} | {each.source for each in found.failures}
+    given |= {sanitise_text(each.id_) for each in named.documents}
+    names = {source_id(choice.namespace, name) for name in given}
+    return names if len(names) <= MOST_NAMED else None
 
 
 def _files_of(

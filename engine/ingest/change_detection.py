@@ -397,14 +397,24 @@ A later write within one clock tick would go unseen.
 
 
 class FileStateCache:
-    """Hints of one library; nothing is written before `save`."""
+    """Hints of one library, read when first needed; nothing is written before `save`."""
 
     def __init__(self, library: Path) -> None:
         self._path = library / "derived" / FILE_NAME
-        self._files: dict[str, list[Any]] = {}
-        self._addresses: dict[str, list[str]] = {}
         self._changed = False
-        self._load()
+
+    @property
+    def _files(self) -> dict[str, list[Any]]:
+        return self._held[0]
+
+    @property
+    def _addresses(self) -> dict[str, list[str]]:
+        return self._held[1]
+
+    @property
+    def is_read(self) -> bool:
+        """Check whether hints were needed."""
+        return "_held" in vars(self)
 
     def sha256_of(self, source: str, look: Look | None) -> str | None:
         """Return the hash of an unchanged file; None if it must be read."""
@@ -439,15 +449,14 @@ class FileStateCache:
         """Return the sources of which something is known."""
         return self._files.keys() | self._addresses.keys()
 
-    def save(self, *, sources: Collection[str]) -> None:
-        """Save the state of these sources; others are dropped.
+    def save(self, *, gone: Collection[str]) -> None:
+        """Save what is known of all sources but those that are gone.
 
         A disk that refuses costs the hints alone.
         """
         for known in (self._files, self._addresses):
-            for source in [source for source in known if source not in sources]:
-                del known[source]
-                self._changed = True
+            for source in gone:
+                self._changed |= known.pop(source, None) is not None
         if not self._changed:
             return
         values = {"files": self._files, "addresses": self._addresses}
@@ -461,15 +470,20 @@ class FileStateCache:
             temporary.unlink(missing_ok=True)
         self._changed = False
 
-    def _load(self) -> None:
+    @cached_property
+    def _held(self) -> tuple[dict[str, list[Any]], dict[str, list[str]]]:
+        """The hints of files, and those of addresses."""
         try:
             values = json.loads(self._path.read_text(encoding="utf8"))
             files, addresses = values["files"], values["addresses"]
         except (OSError, ValueError, KeyError, TypeError):
-            return  # never written, or damaged: everything is looked at again
-        if isinstance(files, dict) and isinstance(addresses, dict):
-            self._files = {k: v for k, v in files.items() if _is_list(v, 5)}
-            self._addresses = {k: v for k, v in addresses.items() if _is_list(v, 2)}
+            return {}, {}  # never written, or damaged: everything is looked at again
+        if not (isinstance(files, dict) and isinstance(addresses, dict)):
+            return {}, {}
+        return (
+            {k: v for k, v in files.items() if _is_list(v, 5)},
+            {k: v for k, v in addresses.items() if _is_list(v, 2)},
+        )
 
 
 def stat_signature(path: Path) -> Look | None:

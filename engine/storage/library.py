@@ -16,13 +16,14 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
-from sqlalchemy import Connection, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, and_, delete, func, insert, select, update
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
 
@@ -422,16 +423,28 @@ class Library:
                 _note_changed(connection, namespace)
             connection.execute(delete(documents).where(inside))
 
-    def documents(self, only: str | None = None) -> dict[str, DocumentRow]:
-        """Every document, or those of this id or source, without text, by id, sorted."""
-        columns = [documents.c[name] for name in DocumentRow.__dataclass_fields__]
-        query = select(*columns).order_by(documents.c.id)
-        if only is not None:
-            query = query.where(or_(documents.c.id == only, documents.c.source == only))
+    def documents(self, about: Collection[str] | None = None) -> dict[str, DocumentRow]:
+        """Return documents without text, by id, sorted: all, or those `about` some names.
+
+        These are the documents of such an id or source, or whose id lies inside of one.
+        """
+        names = [*DocumentRow.__dataclass_fields__]
+        query, column = select(*(documents.c[name] for name in names)), documents.c.id
         with self.read() as connection:
-            rows = connection.execute(query).all()
-            known = [{**row._mapping, "given": metadata_values(row.given)} for row in rows]
-        return {values["id"]: DocumentRow(**values) for values in known}
+            if about is None:
+                rows = connection.execute(query).all()
+            else:
+                rows = [*rows_in(connection, query, column, about)]
+                rows += rows_in(connection, query, documents.c.source, about)
+                for name, mark in product(about, ("", "!")):  # "0" comes after "/"
+                    inside = and_(column > f"{name}{mark}/", column < f"{name}{mark}0")
+                    rows += connection.execute(query.where(inside)).all()
+        found = {}
+        for row in rows:
+            values = dict(zip(names, row, strict=True))
+            values["given"] = metadata_values(values["given"])
+            found[row[0]] = DocumentRow(**values)
+        return dict(sorted(found.items()))
 
     def sources_among(self, sources: Iterable[str]) -> set[str]:
         """Return those of these sources that documents came out of."""

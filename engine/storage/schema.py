@@ -234,6 +234,8 @@ def metadata_text(values: Mapping[str, MetaValue]) -> str:
 
 def metadata_values(text: str) -> dict[str, MetaValue]:
     """Metadata as they were before `metadata_text`."""
+    if text == "{}":  # of most documents
+        return {}
     return {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in json.loads(text).items()

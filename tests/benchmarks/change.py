@@ -168,6 +168,10 @@ def measure(library: Path, *, corpus: str, size: int) -> dict[str, float]:
             note("ordinary question", lambda at=number: engine.ask(questions[at]))
             note("change", lambda text=other: engine.add_text(text, document_id="changing"))
             note("remove", lambda: engine.remove("changing"))
+            file = library.parent / f"{number}.md"
+            file.write_text(f"# Round {number}\n\n{one}\n", encoding="utf8")
+            note("add a file", lambda path=file: engine.add(path))
+            engine.remove(engine.add(file).unchanged)
         held = [row.id for row in engine.documents()][:MANY]
         texts = [f"{spare[-1 - place % len(spare)]['text']} (again)" for place in range(len(held))]
         many = [Document(text=text, id_=one) for one, text in zip(held, texts, strict=True)]

@@ -7,13 +7,15 @@ import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from llama_index.core.schema import MetadataMode
+from llama_index.core.schema import Document, MetadataMode
 from llama_index.core.vector_stores.types import MetadataFilter, MetadataFilters
 
 from engine import KnowledgeEngine
 from engine.errors import QuestionError, SourceError, TooManyRemovals
+from engine.storage.library import DocumentRow, Library
 
 OpenEngine = Callable[..., KnowledgeEngine]
 LONG_AGO = 1_600_000_000
@@ -67,6 +69,33 @@ def test_sync_adds_changes_and_removes(engine: KnowledgeEngine, docs: Path) -> N
     assert report.removed == ("docs/barn.md",)
     assert ids(engine) == ["docs/new.md", "docs/tide.md"]
     assert found(engine, "barn") <= {"docs/new.md", "docs/tide.md"}
+
+
+def test_named_files_look_at_their_own_documents_alone(
+    engine: KnowledgeEngine, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive(docs / "a.zip", pier_md="# Pier\n\nA pier.\n", quay_md="# Quay\n\nA quay.\n")
+    engine.sync("docs")
+    read, seen = Library.documents, list[set[str]]()
+
+    def documents(*given: Any) -> dict[str, DocumentRow]:
+        rows = read(*given)
+        seen.append({*rows})
+        return rows
+
+    monkeypatch.setattr(Library, "documents", documents)
+    archive(docs / "a.zip", pier_md="# Pier\n\nA new pier.\n")
+    report = engine.add([docs / "a.zip", docs / "barn.md"])
+    assert (report.changed, report.removed) == (("docs/a.zip!/pier.md",), ("docs/a.zip!/quay.md",))
+    assert report.unchanged == ("docs/barn.md",)
+    engine.add([Document(id_="docs/tide.md", text=BARN)])
+    engine.add_files({"docs": docs / "tide.md"})
+    members = {"docs/a.zip!/pier.md", "docs/a.zip!/quay.md"}
+    rest = {"docs/a.zip!/pier.md", "docs/barn.md", "docs/tide.md"}
+    assert seen == [members | {"docs/barn.md"}, {"docs/tide.md"}, rest]
+    seen.clear()
+    engine.add(docs)
+    assert seen[0] == rest | {"docs"}
 
 
 def test_a_dry_run_tells_and_does_nothing(engine: KnowledgeEngine, docs: Path) -> None:

@@ -23,7 +23,7 @@ LOOK = (4, LONG_AGO * 10**9, LONG_AGO * 10**9, 7)
 def test_a_file_that_looks_as_it_did_has_the_hash_that_it_had(tmp_path: Path) -> None:
     seen = FileStateCache(tmp_path)
     seen.note_file("a.md", LOOK, "sha")
-    seen.save(sources={"a.md"})
+    seen.save(gone=())
     assert FileStateCache(tmp_path).sha256_of("a.md", LOOK) == "sha"
 
 
@@ -48,15 +48,17 @@ def test_what_is_no_source_any_more_is_forgotten(tmp_path: Path) -> None:
     seen = FileStateCache(tmp_path)
     seen.note_file("secret.md", LOOK, "sha")
     seen.note_address("https://example.org/", etag='"1"', last_modified="")
-    seen.save(sources={"secret.md", "https://example.org/"})
+    seen.save(gone=())
     assert FileStateCache(tmp_path).marks_of("https://example.org/") == ('"1"', "")
-    FileStateCache(tmp_path).save(sources=set())
+    FileStateCache(tmp_path).save(gone={"secret.md"})
+    assert FileStateCache(tmp_path).marks_of("https://example.org/") == ('"1"', "")
+    FileStateCache(tmp_path).save(gone={"https://example.org/"})
     assert "secret" not in (tmp_path / "derived" / FILE_NAME).read_text()
     assert FileStateCache(tmp_path).marks_of("https://example.org/") == ("", "")
 
 
 def test_nothing_new_is_not_written(tmp_path: Path) -> None:
-    FileStateCache(tmp_path).save(sources=set())
+    FileStateCache(tmp_path).save(gone={"a.md"})
     assert not (tmp_path / "derived").exists()
 
 
