@@ -10,10 +10,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from .errors import SettingsError, field_problems
 from .shipped import find_profile, shipped_profiles
@@ -199,6 +199,13 @@ class LlmSettings(_Section):
     requests_per_minute: float | None = Field(None, gt=0)
     structured: Literal["auto", "schema", "json", "none"] = "auto"
     stages: dict[Literal["extraction", "reports", "map", "answers"], dict[str, Any]] = {}
+
+    @model_validator(mode="after")
+    def _with_a_kind(self) -> Self:
+        """Refuse a model of no kind: it would never be asked, and nothing would say so."""
+        if "kind" not in self.model_fields_set and (self.model or self.path):
+            raise ValueError("names a model without its kind: add kind, such as openai_like")
+        return self
 
 
 class BudgetSettings(_Section):

@@ -100,18 +100,25 @@ _ASPECTS = (
 )  # fmt: skip
 _LIGHT = re.compile(
     r"\b(?:come|came|made?|learn\w*|taught|found|see|seen|show\w*|get|got|go|goes|work\w*|any|some"
-    r"|each|other|others|between|over|up|out|here|there|else|into|through|report(?:s|ed)?"
+    r"|each|other|others|between|over|up|out|here|there|else|into|through|reported"
     r"|different|various|named|raised|arise\w*|face[ds]?|did|much|many|set|people|institutions?"
     r"|parts?|roles?|play(?:s|ed)?"
     r"|lasting|gr[eo]w|described|listed|told|teach\w*|run|through)\b"
     r"|有没有|那|[章节]|一下|存在|提到|出现|遇到|哪里|去了?|来自?|几",
     re.IGNORECASE,
 )
+_REPORTS = re.compile(
+    r"\b(?:these|those|all|the)\s+reports?\b(?!\s+(?:in|of|on|for|from)\b)"
+    r"|\breports?(?=\s+(?:about|that)\b)|\breport(?=\W*$)",
+    re.IGNORECASE,
+)
+"""Reports that are the documents, and what somebody reports; no subject."""
 _WHOLE = re.compile(
     r"\b(?:main|major|key|central|common|overall|everything|themes?|topics?|subjects?|ideas?"
     r"|points?"
     r"|issues?|findings?|takeaways?|conclusions?|trends?|patterns?|threads?|documents?|corpus"
-    r"|collection|texts?|files?|library|archives?|sources?|papers?|articles?|material|records"
+    r"|collection|texts?|files?|library|archives?|sources?|papers?|articles?|reports?|material"
+    r"|records"
     r"|dataset"
     r"|data|summar\w+|overview|outline|about|contain\w*|cover\w*|in here|picture|gist|contents?"
     r"|meetings?|books?|novels?|stor(?:y|ies)|plots?|manuals?|handbooks?|guides?|all this"
@@ -205,7 +212,7 @@ class Asked:
         Nor are, beside an aspect, words that most of the documents have.
         """
         question = without_closing(question)
-        content = content_words(question)
+        content = content_words(_REPORTS.sub(" ", question))
         found = [one for one in _ASPECTS if one.nouns.search(question)]
         ranked = [one for one in found if one.told] or found
         aspect = ranked[0] if ranked else None

@@ -30,6 +30,7 @@ def test_the_environment_overrides_a_profile() -> None:
     [
         pytest.param("chunk: {sise_tokens: 5}", "chunk.sise_tokens: unknown key", id="typo"),
         pytest.param("chunk: {size_tokens: 0}", "chunk.size_tokens", id="out of range"),
+        pytest.param("llm: {model: m}", "llm: names a model without its kind", id="no kind"),
         pytest.param("- a\n- b", "not a mapping", id="a list"),
         pytest.param("chunk: {", "cannot read profile", id="not YAML"),
     ],

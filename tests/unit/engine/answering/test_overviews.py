@@ -97,6 +97,24 @@ def placed(text: str, position: int, headings: tuple[str, ...]) -> Chunk:
     )
 
 
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("Give me an overview of reports in GnuCash.", {"report", "gnucash"}),
+        ("What do these reports say about printing?", {"print"}),
+        ("What do the reports say?", set()),
+        ("What do residents report about noise?", {"resid", "nois"}),
+        ("What problems do people report?", set()),
+    ],
+)
+def test_reports_are_a_subject_where_they_are_not_the_documents(
+    question: str, subject: set[str]
+) -> None:
+    found = asked(question)
+    assert {*found.subject} == subject
+    assert found.is_whole == (not subject)
+
+
 def test_the_parts_that_people_play_are_no_subject() -> None:
     question = asked("Who are the main people here and what part does each of them play?")
     assert question.aspect is not None
