@@ -3,7 +3,7 @@
 A long chunk has several vectors, and a question is compared with the best of them. Codes of 8 bits
 choose candidates: all are compared up to 400,000 vectors, above those of the cells nearest to the
 question, beside all that were added since cells were made. Cosines are those of the library's own
-vectors. New cells are made in a thread; questions go on meanwhile.
+vectors, in a list of scores those of the nearest chunks. New cells are made in a thread; questions go on meanwhile.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable, Collection, Sequence
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +137,8 @@ EXACT_LIMIT = 400_000
 """Maximum vectors that are all compared: 50 ms on one core at 384 dimensions."""
 SPARE = 2
 """Multiple of the depth that is at most compared with the library's own vectors."""
+READ_FOR_A_LIST = 150
+"""Nearest chunks whose own vectors are read for a list of scores; the others' are told by codes."""
 KEPT_ROWS = 8
 """For how many lists of chunks their place among the vectors is kept."""
 
@@ -194,8 +197,9 @@ class DenseIndex:
     ) -> Scores | None:
         """Cosine of each of these chunks, in their order; None where none has a vector.
 
-        Only they count. What is not among the `depth` nearest has the least cosine of those. The
-        same tuple asked again costs no search for where its chunks are.
+        Only they count. What is not among the `depth` nearest has the least cosine of those; the
+        first `READ_FOR_A_LIST` are exact, the others as far as 8 bits tell. The same tuple asked
+        again costs no search for where its chunks are.
         """
         with self._library.read() as connection:
             held = self._current(connection)
@@ -209,6 +213,7 @@ class DenseIndex:
                 unit_length(query),
                 depth=depth,
                 admitted=None if admitted.all() else admitted,
+                exact=READ_FOR_A_LIST,
             )
         found = np.full(len(chunk_ids), float(cosines.min()))
         found[rows[numbers]] = cosines
@@ -303,8 +308,9 @@ class DenseIndex:
             for known, ids, rows in self._rows:
                 if known is held.chunk_ids and ids is chunk_ids:
                     return rows
-            place = {chunk_id: row for row, chunk_id in enumerate(chunk_ids)}
-            rows = np.array([place.get(c, -1) for c in held.chunk_ids], dtype=np.int64)
+            place = dict(zip(chunk_ids, range(len(chunk_ids)), strict=True))
+            found = map(place.get, held.chunk_ids, repeat(-1))  # no loop: these may be a million
+            rows = np.fromiter(found, dtype=np.int64, count=len(held.chunk_ids))
             kept = [entry for entry in self._rows if entry[0] is held.chunk_ids]
             self._rows = [*kept[-KEPT_ROWS + 1 :], (held.chunk_ids, chunk_ids, rows)]
             return rows
@@ -317,25 +323,39 @@ class DenseIndex:
         *,
         depth: int,
         admitted: NDArray[np.bool_] | None,
+        exact: int | None = None,
     ) -> tuple[Numbers, NDArray[np.float32]]:
-        """Return at least the `depth` nearest admitted chunks and their exact cosines."""
+        """Return at least the `depth` nearest admitted chunks, ascending, and their cosines.
+
+        Exact ones, or those of the nearest `exact` chunks; the others' are at most the least of
+        these.
+        """
         every = held.held <= EXACT_LIMIT or admitted is not None
         slots, cosines = held.near(query, every=every)
         chunk_of = held.chunk_of[slots].astype(np.int64)
         counts = chunk_of >= 0 if admitted is None else (chunk_of >= 0) & admitted[chunk_of]
         if not counts.all():
             chunk_of, cosines = chunk_of[counts], cosines[counts]
+        wanted = depth if exact is None else min(depth, exact)
         numbers, best = _best_of_each(chunk_of, cosines, least=_floor(chunk_of, cosines, depth))
         numbers, best = _largest_of(numbers, best, depth)
-        if numbers.size >= depth:  # codes are not exact: whatever may belong to the nearest
-            least = best.min() - held.margin
-            numbers, best = _best_of_each(chunk_of, cosines, least=least)
-            numbers, _ = _largest_of(numbers, best, SPARE * depth)
-        ids = [held.chunk_ids[number] for number in numbers.tolist()]
-        found = exact_cosines(connection, query, ids, model=self._model)
-        exact = np.array([found[chunk_id] for chunk_id in ids], dtype=np.float32)
-        chosen = np.sort(_largest(exact, depth))
-        return numbers[chosen], exact[chosen]
+        first, codes = _largest_of(numbers, best, wanted)
+        if first.size >= wanted:  # codes are not exact: whatever may belong to the nearest
+            least = codes.min() - held.margin
+            first, codes = _best_of_each(chunk_of, cosines, least=least)
+            first, _ = _largest_of(first, codes, SPARE * wanted)
+        ids = [held.chunk_ids[number] for number in first.tolist()]
+        read = exact_cosines(connection, query, ids, model=self._model)
+        values = np.array([read[chunk_id] for chunk_id in ids], dtype=np.float32)
+        chosen = np.sort(_largest(values, wanted))
+        first, values = first[chosen], values[chosen]
+        if wanted == depth or not first.size:
+            return first, values
+        others = ~np.isin(numbers, first)
+        numbers = np.concatenate([first, numbers[others]])
+        values = np.concatenate([values, np.minimum(best[others], values.min())])
+        order = np.argsort(numbers)
+        return numbers[order], values[order]
 
 
 def _floor(chunk_of: Numbers, cosines: NDArray[np.float32], depth: int) -> float:

@@ -538,3 +538,23 @@ def test_another_models_vectors_are_not_seen(library: Library) -> None:
     query = _matrix(1)[0]
     assert min(DenseIndex(library, model=MODEL).scores(query, depth=20)) == "00005"
     assert len(DenseIndex(library, model="b").scores(query, depth=20)) == 5
+
+
+@pytest.mark.parametrize("windows", [1, 3])
+def test_a_list_of_scores_is_exact_for_the_nearest_and_near_for_the_others(
+    library: Library, windows: int
+) -> None:
+    matrix = _matrix(1_200)
+    rows = _chunks(matrix, windows=windows)
+    _put(library, rows)
+    index, query = DenseIndex(library, model=MODEL), unit_length(matrix[7] + 0.1)
+    ids = tuple(sorted(rows))
+    found = index.array(query, ids, depth=300)
+    assert found is not None
+    exact = np.array([max(vector @ query for vector in rows[chunk_id]) for chunk_id in ids])
+    order = np.argsort(-exact)
+    nearest, others = order[: dense.READ_FOR_A_LIST], order[dense.READ_FOR_A_LIST : 300]
+    assert found[nearest] == pytest.approx(exact[nearest], abs=1e-6)
+    assert found[others] == pytest.approx(exact[others], abs=0.02)
+    assert found[others].max() <= found[nearest].min()
+    assert (found[order[320:]] == found.min()).all()
