@@ -3,7 +3,8 @@
 A long chunk has several vectors, and a question is compared with the best of them. Codes of 8 bits
 choose candidates: all are compared up to 400,000 vectors, above those of the cells nearest to the
 question, beside all that were added since cells were made. Cosines are those of the library's own
-vectors, in a list of scores those of the nearest chunks. New cells are made in a thread; questions go on meanwhile.
+vectors, in a list of scores those of the nearest chunks. New cells are made in a thread; questions
+go on meanwhile.
 """
 
 from __future__ import annotations
