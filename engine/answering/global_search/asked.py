@@ -112,7 +112,7 @@ _REPORTS = re.compile(
     r"|\breports?(?=\s+(?:about|that)\b)|\breport(?=\W*$)",
     re.IGNORECASE,
 )
-"""Reports that are the documents, and what somebody reports; no subject."""
+"""Reports that are the documents themselves, and the verb; neither is a subject."""
 _WHOLE = re.compile(
     r"\b(?:main|major|key|central|common|overall|everything|themes?|topics?|subjects?|ideas?"
     r"|points?"
