@@ -580,7 +580,7 @@ class IngestPipeline:
         return list(self._library.documents().values())
 
 
-MOST_NAMED = 500
+MOST_NAMED = 100
 """Sources named in one run whose documents are looked up one by one; for more all are listed."""
 
 

@@ -29,6 +29,7 @@ from sqlalchemy.exc import DBAPIError
 
 from ..errors import EngineError, LibraryError, LibraryNotFound
 from ..ingest.change_detection import stat_signature
+from ..ingest.load import SEPARATOR
 from ..types import MetaValue, SourceText
 from . import integrity
 from .files import delete_artifacts
@@ -436,8 +437,9 @@ class Library:
             else:
                 rows = [*rows_in(connection, query, column, about)]
                 rows += rows_in(connection, query, documents.c.source, about)
-                for name, mark in product(about, ("", "!")):  # "0" comes after "/"
-                    inside = and_(column > f"{name}{mark}/", column < f"{name}{mark}0")
+                for name, end in product(about, ("/", SEPARATOR)):
+                    first = f"{name}{end}"
+                    inside = and_(column > first, column < f"{first[:-1]}0")  # "0" follows "/"
                     rows += connection.execute(query.where(inside)).all()
         found = {}
         for row in rows:
