@@ -26,9 +26,11 @@ from ..ingest.change_detection import stat_signature
 from .graph_api import (
     WalkSnapshot,
     chunk_table,
+    follow_saved,
     gc_paused,
     load_view,
     read_view,
+    save_state,
     save_view,
     view_stamp,
 )
@@ -171,12 +173,15 @@ def read_ids(file: Path) -> list[str]:
 KIND = "walk"
 KEPT_FROM_CHUNKS = 2_000
 """A library of fewer chunks is read and built in less time than a file is checked."""
+WRITTEN_ANEW_FROM = 250_000
+"""A snapshot of fewer chunks that was led on is not written: each process leads it on sooner."""
 
 
 def load_snapshot(connection: Connection, folder: Path, *, content: str = "") -> WalkSnapshot:
     """Load the walk snapshot of this connection's state; `folder` is `derived/`.
 
-    `content` is the digest of its chunks where that is known.
+    One of an earlier state is led on where nothing was removed since and little came. `content` is
+    the digest of its chunks where that is known.
     """
     count = connection.execute(select(func.count()).select_from(chunk_table)).scalar_one()
     if count < KEPT_FROM_CHUNKS:
@@ -184,14 +189,24 @@ def load_snapshot(connection: Connection, folder: Path, *, content: str = "") ->
 
     def write(place: Path) -> None:
         with gc_paused():
-            save_view(read_view(connection), place)
+            save_view(followed or read_view(connection), place)
+            save_state(connection, place)
 
-    stamp = view_stamp(connection, content=content)
-    view = load_artifact(folder / f"{KIND}-{stamp}", write=write, load=load_view)
-    return read_view(connection) if view is None else view
+    def follow(place: Path) -> WalkSnapshot | None:
+        return follow_saved(connection, place)
+
+    place = folder / f"{KIND}-{view_stamp(connection, content=content)}"
+    followed = None if place.exists() else find_artifact(folder, KIND, load=follow)
+    if followed is not None and count < WRITTEN_ANEW_FROM:
+        return followed
+    view = load_artifact(place, write=write, load=load_view)
+    return view or followed or read_view(connection)
 
 
-def invalidate_snapshots(folder: Path) -> None:
-    """Delete the kept files: they hold names of texts that may have been removed."""
-    for kind in (KIND, f"{ROWS}*"):
+def invalidate_snapshots(folder: Path, *, removed: bool) -> None:
+    """Delete the kept files that a change outdated.
+
+    Those of the walk hold names of texts, and go where any text was removed or replaced.
+    """
+    for kind in (f"{ROWS}*", *((KIND,) if removed else ())):
         delete_artifacts(folder, kind)

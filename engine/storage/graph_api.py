@@ -172,6 +172,7 @@ if TYPE_CHECKING:
         HAND_MADE,
         LINK,
         UnreadChunk,
+        content_digest,
         delete_chunks,
         derived_generation,
         derived_stamp,
@@ -179,6 +180,7 @@ if TYPE_CHECKING:
         facts_generation,
         forget_faults,
         in_batches,
+        lineage,
         put_chunks,
         put_extractions,
         put_faults,
@@ -193,9 +195,10 @@ if TYPE_CHECKING:
         write_state,
     )
     from graph.storage.packed_arrays import (
-        content_digest,
+        follow_saved,
         load_array,
         load_view,
+        save_state,
         save_view,
         view_stamp,
     )
@@ -316,6 +319,7 @@ __all__ = [
     "find_entities",
     "find_json",
     "follow_changes",
+    "follow_saved",
     "forget_derived",
     "forget_faults",
     "gc_paused",
@@ -328,6 +332,7 @@ __all__ = [
     "isolation",
     "judge_pairs",
     "judge_prompt",
+    "lineage",
     "load_array",
     "load_prompt",
     "load_view",
@@ -368,6 +373,7 @@ __all__ = [
     "report_text",
     "reports_stamp",
     "rows_in",
+    "save_state",
     "save_summaries",
     "save_verdicts",
     "save_view",
@@ -456,12 +462,12 @@ _HOMES = {
         "Database derived_reports is_fresh read_chunks read_communities read_export read_reports"
     ),
     "storage.facts": (
-        "DERIVE EXTRACT FAILED HAND_MADE LINK UnreadChunk delete_chunks derived_generation "
-        "derived_stamp extractions_by_text facts_generation forget_faults in_batches put_chunks "
-        "put_extractions put_faults put_pending raise_generation read_extractions read_state "
-        "reports_stamp rows_in text_sha unread_chunks write_state"
+        "DERIVE EXTRACT FAILED HAND_MADE LINK UnreadChunk content_digest delete_chunks "
+        "derived_generation derived_stamp extractions_by_text facts_generation forget_faults "
+        "in_batches lineage put_chunks put_extractions put_faults put_pending raise_generation "
+        "read_extractions read_state reports_stamp rows_in text_sha unread_chunks write_state"
     ),
-    "storage.packed_arrays": "content_digest load_array load_view save_view view_stamp",
+    "storage.packed_arrays": "follow_saved load_array load_view save_state save_view view_stamp",
     "storage.schema": "faults metadata",
     "text.names": "bare_heading capitalised_names",
     "text.sentences": "Segment sentence_spans",

@@ -341,9 +341,9 @@ class Indexer:
     def _forget_removed(self, before: int) -> None:
         """Take what was removed since a generation out of the files in `derived/`."""
         folder = self._library.path / "derived"
-        invalidate_snapshots(folder)
         with self._library.read() as connection:
             gone = chunks_gone_since(connection, before)
+            invalidate_snapshots(folder, removed=gone is None or bool(gone))
             if gone is None:
                 delete_blocks(folder)
             elif gone:

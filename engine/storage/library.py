@@ -41,6 +41,7 @@ from .graph_api import (
     delete_chunks,
     derived_stamp,
     in_batches,
+    lineage,
     metadata,
     read_state,
     rows_in,
@@ -338,10 +339,12 @@ class Library:
             self._has_written = False
 
     def content_stamp(self, connection: Connection) -> str:
-        """Return a stamp of the chunks of this state, made once in each.
+        """Return a stamp of the chunks of this state: its lineage, or their digest, made once.
 
         Counters would not do: a library that was restored counts again where it counted before.
         """
+        if derived := lineage(connection):
+            return derived
         state = (derived_stamp(connection), vector_stamp(connection))
         known = self._content
         if known is None or known[0] != state:

@@ -278,3 +278,7 @@ class SortedMapping(Mapping[str, V]):
 
     def __len__(self) -> int:
         return len(self._keys)
+
+    def pairs(self) -> Iterator[tuple[str, V]]:
+        """Return keys and values in order, without a search for each."""
+        return ((key, self._value_at(place)) for place, key in enumerate(self._keys))

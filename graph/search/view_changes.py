@@ -2,6 +2,7 @@
 
 A derivation notes the documents whose rows may differ in a short log. A view of an earlier
 generation reads these again and keeps all other rows; the result is that of reading everything.
+A view in a file is known by the lineage of its library.
 """
 
 from __future__ import annotations
@@ -17,10 +18,13 @@ from sqlalchemy import Column, Connection, select
 from ..linking import Linked
 from ..storage.database import Difference
 from ..storage.facts import (
+    LINEAGE,
+    content_digest,
     derived_generation,
     facts_generation,
     forget_changes,
     hashed_end,
+    hashed_parts,
     in_batches,
     noted_changes,
     read_state,
@@ -37,6 +41,8 @@ LOG = "view changes"
 _NOTED = ("gone", "documents", "entities")
 MOST_NOTED = 20_000
 """Maximum number of ids in the log."""
+MOST_FOLLOWED = 500
+"""Documents above which a view in a file is read, and written, anew."""
 MOST_ANEW = 5
 """Share of all rows, one in so many, above which a view is read as a whole."""
 
@@ -63,6 +69,10 @@ def note_changed_rows(
     gone = noted_changes(connection, "chunk")
     forget_changes(connection, "chunk")
     forget_changes(connection, "link")
+    before = read_state(connection, LINEAGE) or ""
+    if laid_anew is None or not before:
+        before = hashed_parts(before, content_digest(connection, *_DIGESTED))
+        write_state(connection, LINEAGE, before)
     if laid_anew is None:
         write_state(connection, LOG, "[]")
         return
@@ -74,19 +84,29 @@ def note_changed_rows(
     found |= _introducing(
         connection, _longer_names(connection, renamed | linked.keys | {*facts_of})
     )
+    change = {
+        "from": derived_generation(connection),
+        "to": facts_generation(connection),
+        "since": before,
+        "gone": sorted(gone),
+        "documents": sorted({*laid_anew} | _documents_of(connection, found)),
+        "entities": sorted(_otherwise(entity_rows, entities.c.name)),
+    }
+    texts = select(chunks.c.id, chunks.c.text_sha)
+    laid = sorted(map(tuple, rows_in(connection, texts, chunks.c.document_id, laid_anew)))
+    rows = [
+        (sorted(one.before.items()), sorted(one.after.items())) for one in (name_rows, entity_rows)
+    ]
+    now = hashed_parts(before, json.dumps(change), repr(laid), repr(rows))
+    write_state(connection, LINEAGE, now)
     log = _read_log(connection)
-    log.append(
-        {
-            "from": derived_generation(connection),
-            "to": facts_generation(connection),
-            "gone": sorted(gone),
-            "documents": sorted({*laid_anew} | _documents_of(connection, found)),
-            "entities": sorted(_otherwise(entity_rows, entities.c.name)),
-        }
-    )
+    log.append(change)
     while sum(len(each[kind]) for each in log for kind in _NOTED) > MOST_NOTED:
         log.pop(0)
     write_state(connection, LOG, json.dumps(log))
+
+
+_DIGESTED = (chunks.c.id, chunks.c.text_sha, names.c.key, names.c.entity_id, entities.c.name)
 
 
 def _otherwise(rows: Difference, column: Column[str]) -> set[str]:
@@ -161,6 +181,20 @@ def follow_changes(
     return _replaced(view, _read_documents(connection, touched), touched, display)
 
 
+def follow_kept(
+    connection: Connection, view: WalkSnapshot, *, since: str, lineage: str
+) -> WalkSnapshot | None:
+    """Return the view of now, from one in a file: read at the stamp `since`, with this lineage.
+
+    None where this library has another history, something was removed, or much changed.
+    """
+    seen, _, derived = since.partition(".")
+    noted = _noted_since(connection, int(seen), lineage=lineage) if seen == derived else None
+    if not lineage or noted is None or noted["gone"] or len(noted["documents"]) > MOST_FOLLOWED:
+        return None
+    return follow_changes(connection, view, since=since)
+
+
 def documents_changed_since(connection: Connection, generation: int) -> set[str] | None:
     """Return the documents whose rows changed since a generation, and some others.
 
@@ -179,14 +213,18 @@ def chunks_gone_since(connection: Connection, generation: int) -> set[str] | Non
     return None if noted is None else noted["gone"]
 
 
-def _noted_since(connection: Connection, generation: int) -> dict[str, set[str]] | None:
-    """Return what changed since then, if all that did is noted."""
+def _noted_since(
+    connection: Connection, generation: int, *, lineage: str | None = None
+) -> dict[str, set[str]] | None:
+    """Return what changed since then, if all that did is noted, and the lineage was that one."""
     now = facts_generation(connection)
     if now != derived_generation(connection):
         return None
     found, place = {kind: set[str]() for kind in _NOTED}, generation
     for each in _read_log(connection):
         if each["from"] == place:
+            if lineage is not None and place == generation and each.get("since") != lineage:
+                return None
             for kind, ids in found.items():
                 ids.update(each[kind])
             place = each["to"]

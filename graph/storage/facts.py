@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Row,
@@ -23,6 +24,7 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
+    func,
     insert,
     literal,
     or_,
@@ -163,6 +165,43 @@ def derived_generation(connection: Connection) -> int:
 def derived_stamp(connection: Connection) -> str:
     """Return a stamp that changes with facts and derived rows."""
     return f"{facts_generation(connection)}.{derived_generation(connection)}"
+
+
+LINEAGE = "lineage"
+"""Key of the state table: a hash of all that each derivation changed, one after another.
+
+Generations only count: a library restored from a copy counts again where it counted before.
+"""
+
+
+def lineage(connection: Connection) -> str:
+    """Return a hash by which the facts and what is derived from them are known.
+
+    Empty where something is not derived yet, or no derivation of this version changed anything.
+    """
+    if facts_generation(connection) != derived_generation(connection):
+        return ""
+    return read_state(connection, LINEAGE) or ""
+
+
+def hashed_parts(*parts: str) -> str:
+    """Return a hash of texts, one after another."""
+    text = "\x1e".join(parts)
+    return hashlib.sha256(text.encode("utf8", "surrogatepass")).hexdigest()[:32]
+
+
+def content_digest(connection: Connection, *columns: Column[str]) -> str:
+    """Return a digest of all values of columns; by default of the ids and texts of all chunks.
+
+    Each column by itself; the database joins its values in one.
+    """
+    made_of = hashlib.sha256()
+    for column in columns or (chunks.c.id, chunks.c.text_sha):
+        ordered = select(column.label("held")).order_by(column).subquery()
+        joined = select(func.aggregate_strings(ordered.c.held, "\x1f"))
+        held = connection.execute(joined).scalar_one() or ""
+        made_of.update(f"\x1e{held}".encode("utf8", "surrogatepass"))
+    return made_of.hexdigest()
 
 
 WRITTEN = "written reports"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -23,12 +24,15 @@ from ..errors import GraphInputError
 from ..search import packed_rows, snapshot, walk
 from ..search.packed_rows import Rows, SortedMapping, StringTable, first_or_empty
 from ..search.snapshot import WalkSnapshot
+from ..search.view_changes import follow_kept
 from ..search.walk import WalkGraph
-from .facts import derived_stamp
-from .schema import chunks, entities, links, names
+from .facts import content_digest, derived_stamp, hashed_parts, lineage
+from .schema import entities, links, names
 
 PLAN = "plan.json"
 """The file that says of each field which kind of value it is."""
+STATE = "state.json"
+"""The file that says which state of a library is shown."""
 _SHAPES: Mapping[str, Callable[[Iterable[str]], object]] = {
     "tuples": tuple[str, ...],
     "frozensets": frozenset[str],
@@ -42,28 +46,53 @@ def view_stamp(connection: Connection, *, content: str = "") -> str:
     """Return a stamp that changes with the view or the code building it.
 
     The counters of the library alone would not do: a library that was restored from a copy counts
-    again where it counted before. So its chunks stand in the stamp too: `content` is their
-    `content_digest` where that is known.
+    again where it counted before. So its lineage stands in the stamp too, or where that is not
+    known its chunks: `content` is their `content_digest` if at hand.
     """
-    made_of = hashlib.sha256(derived_stamp(connection).encode())
-    made_of.update((content or content_digest(connection)).encode())
-    for table in (names, entities, links):
-        count = connection.execute(select(func.count()).select_from(table)).scalar_one()
-        made_of.update(f"\x1e{count}".encode())
+    known = lineage(connection)
+    if not known:
+        counts = [
+            connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for table in (names, entities, links)
+        ]
+        known = f"{content or content_digest(connection)} {counts}"
+    return hashed_parts(derived_stamp(connection), known, _code())
+
+
+def _code() -> str:
+    """Return a hash of the code that builds views."""
+    made_of = hashlib.sha256()
     for module in _BUILT_BY:
         made_of.update(Path(str(module.__file__)).read_bytes())
     return made_of.hexdigest()[:32]
 
 
-def content_digest(connection: Connection) -> str:
-    """Return a digest of the ids and texts of all chunks; the database joins them in one value."""
-    made_of = hashlib.sha256()
-    for column in (chunks.c.id, chunks.c.text_sha):
-        ordered = select(column.label("held")).order_by(column).subquery()
-        joined = select(func.aggregate_strings(ordered.c.held, "\x1f"))
-        held = connection.execute(joined).scalar_one() or ""
-        made_of.update(f"\x1e{held}".encode("utf8", "surrogatepass"))
-    return made_of.hexdigest()
+def save_state(connection: Connection, folder: Path) -> None:
+    """Write beside a view which state of a library it shows.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    told = {
+        "stamp": derived_stamp(connection),
+        "lineage": lineage(connection),
+        "code": _code(),
+    }
+    (folder / STATE).write_text(json.dumps(told, sort_keys=True), encoding="utf8")
+
+
+def follow_saved(connection: Connection, folder: Path) -> WalkSnapshot | None:
+    """Return the view of now from one that was written at an earlier state of the library.
+
+    None where its log does not lead from there to now.
+
+    Raises:
+        OSError: a file is not there.
+    """
+    told = json.loads((folder / STATE).read_text(encoding="utf8"))
+    if told["code"] != _code():
+        return None
+    return follow_kept(connection, load_view(folder), since=told["stamp"], lineage=told["lineage"])
 
 
 def save_view(view: WalkSnapshot, folder: Path) -> None:
@@ -142,9 +171,9 @@ def _saved(value: object, place: Path, tables: dict[int, str]) -> Any:
 
 
 def _saved_mapping(value: Mapping[str, Any], place: Path) -> str:
-    keys = sorted(value)
-    _write_strings(place, StringTable.of(keys))
-    held = [value[key] for key in keys]
+    pairs = sorted(_pairs(value).items())
+    held = [one for _, one in pairs]
+    _write_strings(place, StringTable.of(key for key, _ in pairs))
     if all(isinstance(each, str) for each in held):
         _write_strings(place.with_name(f"{place.name}-values"), StringTable.of(held))
         return "strings"
@@ -153,6 +182,12 @@ def _saved_mapping(value: Mapping[str, Any], place: Path) -> str:
     flat = [number for each in held for number in each]
     _write(place, starts=starts, numbers=np.array(flat, dtype=np.int64))
     return "numbers"
+
+
+def _pairs(value: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(value, ChainMap):
+        return {key: one for each in reversed(value.maps) for key, one in _pairs(each).items()}
+    return dict(value.pairs() if isinstance(value, SortedMapping) else value)
 
 
 def _loaded(kind: Sequence[Any], place: Path, tables: dict[str, StringTable]) -> Any:

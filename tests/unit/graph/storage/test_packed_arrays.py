@@ -224,7 +224,9 @@ def test_a_change_makes_another_file_and_removal_leaves_none(library: Library) -
     assert _opened(library).chunk_ids == ("a", "b", "c")
     (after,) = _kept(library)
     assert after != before
-    invalidate_snapshots(library.path / "derived")
+    invalidate_snapshots(library.path / "derived", removed=False)
+    assert _kept(library) == [after]
+    invalidate_snapshots(library.path / "derived", removed=True)
     assert _kept(library) == []
 
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from graph.model import Chunk, Extraction, Mention
 from graph.pipeline import DeriveOptions, derive_graph
 from graph.search.snapshot import WalkSnapshot, read_view
-from graph.search.view_changes import follow_changes
+from graph.search.view_changes import follow_changes, follow_kept
 from graph.storage.database import Database
-from graph.storage.facts import delete_document, derived_stamp, put_chunks, put_extractions
+from graph.storage.facts import (
+    delete_document,
+    derived_stamp,
+    lineage,
+    put_chunks,
+    put_extractions,
+)
+from graph.storage.packed_arrays import STATE, follow_saved, load_view, save_state, save_view
 from graph.storage.schema import metadata
 from graph.text.names import name_key
 
@@ -98,6 +108,53 @@ def test_a_view_that_follows_changes_is_the_one_that_is_read(
             assert one.tobytes() == other.tobytes()
         view, stamp = followed, at
     database.close()
+
+
+def test_a_view_in_a_file_is_led_on_where_nothing_was_removed(tmp_path: Path) -> None:
+    database = _filled()
+    view, _ = _read(database)
+    with database.read() as connection:
+        save_view(view, tmp_path)
+        save_state(connection, tmp_path)
+    _put(database, {"a": [["Gull Quay", "Clarence Leon Brown"], ["C. Brown"]]})
+    now, _ = _read(database)
+    with database.read() as connection:
+        followed = follow_saved(connection, tmp_path)
+    assert followed is not None
+    for field in ("chunk_ids", "documents", "titles", "labels", "introduced", "shortened"):
+        assert list(getattr(followed, field)) == list(getattr(now, field)), field
+    again = tmp_path / "again"
+    again.mkdir()
+    save_view(followed, again)
+    loaded = load_view(again)
+    assert dict(loaded.display) == dict(followed.display)
+    assert [*loaded.labels] == [*now.labels]
+    told = json.loads((tmp_path / STATE).read_text())
+    with database.read() as connection:
+        assert follow_kept(connection, view, since=told["stamp"], lineage=told["lineage"])
+        assert follow_kept(connection, view, since=told["stamp"], lineage="") is None
+        assert follow_kept(connection, view, since=told["stamp"], lineage="0" * 32) is None
+    _put(database, {"a": [["Brine"]]})
+    _read(database)
+    with database.read() as connection:
+        assert follow_saved(connection, tmp_path) is None  # some text is gone
+    database.close()
+
+
+def test_libraries_of_other_content_have_another_lineage() -> None:
+    found = set()
+    for change in ({"a": [["Gull Quay"]]}, {"a": [["C. Brown"]]}, {"b": [["Gull Quay"]]}):
+        database = _filled()
+        _read(database)
+        _put(database, change)
+        with database.read() as connection:
+            assert lineage(connection) == ""  # not derived yet
+        _read(database)
+        with database.read() as connection:
+            found.add(lineage(connection))
+        database.close()
+    assert len(found) == 3
+    assert "" not in found
 
 
 def test_a_view_of_another_history_is_read_as_a_whole() -> None:
