@@ -271,9 +271,11 @@ def cut_long(text: str, *, words: int = LONGEST_WORDS) -> int:
         if end and count_words(text[:stop]) > words:
             break
         end = stop
-    return end
+    return len(_HANGING.sub("", text[:end]))
 
 
+_HANGING = re.compile(r"\n[ \t]*(?:[-*+•]|\d{1,3}[.)]|#{1,6} [^\n]*)\s*$")
+"""The mark of an item, or a heading, of which nothing is left."""
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
 
 

@@ -149,6 +149,21 @@ def test_a_long_text_is_cut_behind_a_sentence() -> None:
     assert count_words(text[:end]) <= LONGEST_WORDS
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Two steps:\n   1. Stop it.\n   2. Start it again.", "Two steps:\n   1. Stop it."),
+        ("It is so. It was.\n\n### Later\n\nIt will be so again.", "It is so. It was."),
+        ("- One thing is told. It is so.\n- Another one", "- One thing is told. It is so."),
+    ],
+)
+def test_a_cut_leaves_no_mark_of_an_item_nor_a_heading_behind(text: str, shown: str) -> None:
+    words = count_words(shown)
+
+    assert text[: cut_long(text, words=words)].rstrip() == shown
+    assert text[: cut_long(text, words=words + 1)].rstrip() == shown
+
+
 PARTS = ("# A", "- b c", "word one two.", "```\nx\n```", "| a | b |", "", "1. d:")
 
 
