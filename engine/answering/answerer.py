@@ -58,7 +58,7 @@ from .extractive.chinese.facts import CANDIDATES, SHOWN, fact_searches, facts_fi
 from .extractive.chinese.known_as import KnownAs, name_candidates, other_name_searches
 from .extractive.excerpt import READ_PASSAGES, Reader, WholeReader
 from .extractive.intent import asked_person, question_intent
-from .extractive.passage_order import direct_first
+from .extractive.passage_order import direct_first, with_nearest
 from .packing import (
     Draft,
     PackedContext,
@@ -408,11 +408,14 @@ class LocalAnswerer:
         is_person = expander is None and bool(asked_person(question))
         gateway = self._packer.gateway
         has_excerpt = gateway is None and question_intent(question) is not None
+        is_quoted = gateway is None and expander is None
+        usual = self._retriever.top_k
+        looks_wider = is_fact or has_excerpt or is_quoted
         if expander is None and gateway is None:
             expander = other_name_searches(question, self._known_as(question, within))
         found = self._retriever.search(
             question,
-            top_k=CANDIDATES if is_fact or has_excerpt else self._packer.candidate_count,
+            top_k=max(CANDIDATES, usual) if looks_wider else self._packer.candidate_count,
             within=within,
             expander=fact_searches if is_fact or is_person else expander,
             on_event=on_event,
@@ -421,6 +424,8 @@ class LocalAnswerer:
             return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
         if has_excerpt:
             return replace(found, passages=direct_first(question, found.passages)[:READ_PASSAGES])
+        if is_quoted:
+            return replace(found, passages=with_nearest(question, found.passages, first=usual))
         return found
 
     def _answer(

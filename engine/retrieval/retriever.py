@@ -223,6 +223,11 @@ class HybridRetriever:
             held = read_chunks(connection, [passage.chunk_id for passage in found])
         return [(held[p.chunk_id], p.score) for p in found if p.chunk_id in held]
 
+    @property
+    def top_k(self) -> int:
+        """The number of passages that it returns where none is asked for."""
+        return self._settings.top_k
+
     @contextmanager
     def _at_home(self) -> Iterator[HybridRetriever]:
         """Yield this retriever over the part of the library that it searches."""

@@ -48,6 +48,7 @@ from .extent import (
 )
 from .intent import Intent, compared_sides, is_defined_by, shows_intent
 from .lead import read_leads
+from .passage_order import direct_rows
 from .read_spans import SpanReader
 from .sentence_scoring import ScoredSentence
 
@@ -199,8 +200,10 @@ def told_at_one_place(
     """
     if beside >= SETTLED:
         return []
-    blocks = split_blocks(passages[:READ_PASSAGES])
-    candidates = _candidates(_windows(blocks, passages), weighed, wanted)[:READ_BLOCKS]
+    order = direct_rows(question, passages)[:READ_PASSAGES]
+    blocks = [each for each in split_blocks(passages) if each.passage in order]
+    windows = _windows(blocks, passages)
+    candidates = _candidates(windows, weighed, wanted, order=order)[:READ_BLOCKS]
     if not candidates:
         return []
     unsigned = np.zeros(len(candidates), dtype=np.bool_)
@@ -283,6 +286,8 @@ def _candidates(
     blocks: Sequence[ExcerptBlock],
     weighed: Sequence[ScoredSentence],
     wanted: Mapping[str, float],
+    *,
+    order: Sequence[int] | None = None,
 ) -> list[_Weighed]:
     """Return the best block of each of the first passages, then the others, best first.
 
@@ -303,7 +308,8 @@ def _candidates(
             found.append(_Weighed(block=block, prior=prior))
     ordered = sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
     first = {one.block.passage: one for one in reversed(ordered)}
-    leading = [first[passage] for passage in sorted(first)[:EACH_OF]]
+    rows = sorted(first) if order is None else [row for row in order if row in first]
+    leading = [first[passage] for passage in rows[:EACH_OF]]
     return [*leading, *(one for one in ordered if one not in leading)]
 
 

@@ -13,8 +13,10 @@ from .intent import is_defined_by, question_intent, shows_intent
 
 FIRST = 6
 """Passages whose language is looked at."""
-DEFINES = 0.5
-"""Bonus of a passage that defines what is asked about; its nearness is 2 at most."""
+NEAREST = 5
+"""Passages that are nearest by themselves, and looked at wherever the walk puts them."""
+DEFINES = 0.25
+"""Bonus of a passage that defines what is asked about; its nearness is 1 at most."""
 
 
 def is_across(question: str, passages: Sequence[Passage]) -> bool:
@@ -36,13 +38,16 @@ def _has_paragraph(text: str, *, chinese: bool) -> bool:
 
 
 def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
-    """Order passages by how near they are to the question by themselves, without the graph.
+    """Order passages by how near they are to the question by themselves (see `direct_rows`)."""
+    return [passages[row] for row in direct_rows(question, passages)]
+
+
+def direct_rows(question: str, passages: Sequence[Passage]) -> list[int]:
+    """Return the rows of passages by how near they are by themselves, without the graph.
 
     What an excerpt answers is said in one place: a passage that many others lead to is not it, and
-    a table of contents is last. A question is near by the vectors that read it and the passages.
+    a table of contents is last.
     """
-    is_read = language_of(question) == "en" and not is_across(question, passages)
-    names = ("fused", "dense" if is_read else "multilingual")
     intent = question_intent(question)
 
     def key(row: int) -> tuple[bool, float, int]:
@@ -51,13 +56,20 @@ def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
             is_defined_by(" ".join(passage.headings[-1:]) or passage.title, intent, question)
             or shows_intent(intent, passage.text, question)
         )
-        return is_contents(passage.text), -_nearness(passages, row, names) - DEFINES * defines, row
+        return is_contents(passage.text), -_nearness(passages, row) - DEFINES * defines, row
 
-    return [passages[row] for row in sorted(range(len(passages)), key=key)]
+    return sorted(range(len(passages)), key=key)
 
 
-def _nearness(passages: Sequence[Passage], row: int, names: Sequence[str]) -> float:
-    lists = ([each.scores.get(name, 0.0) for each in passages] for name in names)
-    return sum(
-        (some[row] - min(some)) / (max(some) - min(some)) for some in lists if max(some) > min(some)
-    )
+def with_nearest(question: str, passages: Sequence[Passage], *, first: int) -> list[Passage]:
+    """Return the first passages, and behind them the nearest by themselves.
+
+    The graph leads over several documents, and away from the one page of a manual that says it.
+    """
+    near = [row for row in direct_rows(question, passages)[:NEAREST] if row >= first]
+    return [*passages[:first], *(passages[row] for row in near)]
+
+
+def _nearness(passages: Sequence[Passage], row: int) -> float:
+    some = [each.scores.get("fused", 0.0) for each in passages]
+    return (some[row] - min(some)) / (max(some) - min(some)) if max(some) > min(some) else 0.0

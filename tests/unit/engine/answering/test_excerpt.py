@@ -25,7 +25,11 @@ from engine.answering.extractive.intent import (
     strip_intent_words,
 )
 from engine.answering.extractive.lead import read_leads
-from engine.answering.extractive.passage_order import direct_first, in_own_language
+from engine.answering.extractive.passage_order import (
+    direct_first,
+    in_own_language,
+    with_nearest,
+)
 from engine.answering.packing import Draft
 from engine.embeddings.span_reading import Reading
 from engine.prompts import HESITATION, UNSURE, is_abstention
@@ -714,21 +718,24 @@ def test_wrapped_lines_are_joined_and_code_columns_and_verses_stay() -> None:
 def test_the_nearest_passages_come_before_those_that_many_others_lead_to() -> None:
     hub, near = passages()[:2]
     scored = [
-        replace(hub, scores={"fused": 0.1, "dense": 0.4, "walk": 0.9}),
-        replace(near, scores={"fused": 0.9, "dense": 0.8, "walk": 0.1}),
+        replace(hub, scores={"fused": 0.1, "walk": 0.9}),
+        replace(near, scores={"fused": 0.9, "walk": 0.1}),
     ]
 
     assert [each.title for each in direct_first("What is it?", scored)] == [near.title, hub.title]
 
 
-def test_a_chinese_question_is_near_by_the_vectors_that_read_it() -> None:
-    far, near = passages()[:2]
-    scored = [
-        replace(far, scores={"fused": 0.5, "dense": 0.9, "multilingual": 0.1}),
-        replace(near, scores={"fused": 0.5, "dense": 0.1, "multilingual": 0.9}),
-    ]
+def test_the_nearest_passage_is_looked_at_wherever_the_walk_puts_it() -> None:
+    one, two = passages()[:2]
+    walked = [replace(one, scores={"fused": 0.1 * row}) for row in range(5)]
+    far = replace(two, scores={"fused": 0.05})
+    near = replace(two, scores={"fused": 0.9})
 
-    assert [each.title for each in direct_first("这是什么？", scored)] == [near.title, far.title]
+    found = with_nearest("Who built it?", [*walked, far, near], first=5)
+
+    assert found == [*walked, near]
+    assert with_nearest("Who built it?", [*walked, far, near], first=7) == [*walked, far, near]
+    assert with_nearest("Who built it?", [], first=5) == []
 
 
 def test_a_table_of_contents_comes_after_what_it_lists() -> None:
