@@ -408,8 +408,8 @@ class LocalAnswerer:
         is_person = expander is None and bool(asked_person(question))
         gateway = self._packer.gateway
         has_excerpt = gateway is None and question_intent(question) is not None
-        is_quoted = gateway is None and expander is None
-        usual = self._retriever.top_k
+        usual = self._retriever.top_k  # fewer than are read by default are wanted: no others
+        is_quoted = gateway is None and expander is None and usual >= READ_PASSAGES
         looks_wider = is_fact or has_excerpt or is_quoted
         if expander is None and gateway is None:
             expander = other_name_searches(question, self._known_as(question, within))
