@@ -14,7 +14,7 @@ from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, get_args
 
-from ..answering.answerer import combine_answers, global_events, local_events
+from ..answering.combined import combine_answers, global_events, local_events
 from ..answering.connection_questions import connection_pairs
 from ..answering.global_search.asked import asks_to_sum_up, without_closing
 from ..errors import ModelError

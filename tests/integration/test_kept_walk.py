@@ -44,9 +44,15 @@ def _text(number: int) -> str:
     return f"# {place}\n\nThe pier of {place} was built of oak for ships of passage."
 
 
-def _fill(engine: KnowledgeEngine) -> None:
+@pytest.fixture
+def path(tmp_path: Path, opened: Opened) -> Path:
+    """Return a library of thirty documents that keeps its snapshot in a file."""
+    engine = opened(tmp_path / "library")
     for number in range(30):
         engine.add_text(_text(number), document_id=f"d{number:02}")
+    _found(engine)
+    assert len(_kept(tmp_path / "library")) == 1
+    return tmp_path / "library"
 
 
 def _found(engine: KnowledgeEngine) -> list[tuple[str, float]]:
@@ -65,14 +71,9 @@ NEWS = "# Petrel\n\nThe log of the Petrel tells of a calm night."
 
 
 def test_what_other_processes_added_is_led_on_from_the_file(
-    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+    path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "library"
-    engine = opened(path)
-    _fill(engine)
-    _found(engine)
     before = _kept(path)
-    assert len(before) == 1
     opened(path).add_text(NEWS, document_id="news")
     opened(path).add_text(_text(40), document_id="d40")
     assert _kept(path) == before
@@ -86,12 +87,8 @@ def test_what_other_processes_added_is_led_on_from_the_file(
 
 
 def test_a_large_snapshot_is_written_where_it_was_led_on(
-    tmp_path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
+    path: Path, opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "library"
-    engine = opened(path)
-    _fill(engine)
-    _found(engine)
     opened(path).add_text(NEWS, document_id="news")
     before = _kept(path)
     monkeypatch.setattr(files, "WRITTEN_ANEW_FROM", 2)
@@ -103,12 +100,7 @@ def test_a_large_snapshot_is_written_where_it_was_led_on(
     assert _found(opened(path)) == found
 
 
-def test_removed_and_replaced_text_leaves_no_file(tmp_path: Path, opened: Opened) -> None:
-    path = tmp_path / "library"
-    engine = opened(path)
-    _fill(engine)
-    _found(engine)
-    assert len(_kept(path)) == 1
+def test_removed_and_replaced_text_leaves_no_file(path: Path, opened: Opened) -> None:
     opened(path).remove("d03")
     assert _kept(path) == []
     _found(opened(path))
@@ -117,14 +109,10 @@ def test_removed_and_replaced_text_leaves_no_file(tmp_path: Path, opened: Opened
     assert _kept(path) == []
 
 
-def test_a_restored_library_is_not_led_on_from_another_history(
-    tmp_path: Path, opened: Opened
-) -> None:
-    path = tmp_path / "library"
-    engine = opened(path)
-    _fill(engine)
-    engine.close()
-    copy = shutil.copy2(path / "library.db", tmp_path / "copy.db")
+def test_a_restored_library_is_not_led_on_from_another_history(path: Path, opened: Opened) -> None:
+    opened(path).close()
+    copy = shutil.copy2(path / "library.db", path.with_name("copy.db"))
+    shutil.rmtree(path / "derived")
     engine = opened(path)
     engine.add_text(NEWS, document_id="news")
     assert _found(engine)[0][0] == "news"

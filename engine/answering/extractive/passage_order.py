@@ -48,7 +48,7 @@ def direct_rows(question: str, passages: Sequence[Passage]) -> list[int]:
     What an excerpt answers is said in one place: a passage that many others lead to is not it, and
     a table of contents is last.
     """
-    intent = question_intent(question)
+    intent, near = question_intent(question), _nearness(passages)
 
     def key(row: int) -> tuple[bool, float, int]:
         passage = passages[row]
@@ -56,7 +56,7 @@ def direct_rows(question: str, passages: Sequence[Passage]) -> list[int]:
             is_defined_by(" ".join(passage.headings[-1:]) or passage.title, intent, question)
             or shows_intent(intent, passage.text, question)
         )
-        return is_contents(passage.text), -_nearness(passages, row) - DEFINES * defines, row
+        return is_contents(passage.text), -near[row] - DEFINES * defines, row
 
     return sorted(range(len(passages)), key=key)
 
@@ -70,6 +70,8 @@ def with_nearest(question: str, passages: Sequence[Passage], *, first: int) -> l
     return [*passages[:first], *(passages[row] for row in near)]
 
 
-def _nearness(passages: Sequence[Passage], row: int) -> float:
-    some = [each.scores.get("fused", 0.0) for each in passages]
-    return (some[row] - min(some)) / (max(some) - min(some)) if max(some) > min(some) else 0.0
+def _nearness(passages: Sequence[Passage]) -> list[float]:
+    """Return the fused score of each passage, from 0 for the lowest to 1."""
+    fused = [each.scores.get("fused", 0.0) for each in passages]
+    low, high = min(fused, default=0.0), max(fused, default=0.0)
+    return [(each - low) / (high - low) if high > low else 0.0 for each in fused]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.answering.answerer import combine_answers
+from engine.answering.combined import combine_answers
 from engine.answering.synthesis import replay_events
 from engine.events import Event, PassagesEvent, TokensEvent
 from engine.prompts import ABSTENTION
