@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from .graph_api import (
     load_array,
     read_chunks,
     rows_in,
+    save_state,
 )
 from .library import Library
 from .postings import (
@@ -139,8 +140,9 @@ class _Listed:
     marks: NDArray[np.uint64]
     made: Mapping[str, KeywordEntry]
 
-    def save(self, folder: Path) -> None:
-        """Write ids and arrays, a file each."""
+    def save(self, folder: Path, connection: Connection) -> None:
+        """Write ids and arrays, a file each, and the state that the connection sees."""
+        save_state(connection, folder)
         files.write_ids(folder / "documents.txt", self.documents)
         files.write_ids(folder / "chunks.txt", self.chunk_ids)
         np.save(folder / "readable.npy", self.readable)
@@ -385,15 +387,22 @@ class KeywordIndex:
         return _Held(listed, base, places)
 
     def _kept_list(self, connection: Connection, now: int) -> _Listed:
-        """Return the chunks of now, which an earlier process may have kept."""
+        """Return the chunks of now, which an earlier process may have kept, as they were or are."""
         folder = self._library.path / "derived"
         place = folder / f"{ROWS_KIND}-{now}.{self._library.content_stamp(connection)[:32]}"
         if files.is_valid_artifact(place):
             with suppress(OSError):  # another process replaces it
                 return _Listed.load(place)
-        listed = self._listed(connection)
+
+        def follow(earlier: Path, changed: set[str]) -> _Listed:
+            before, fresh = _Listed.load(earlier), self._listed(connection, changed)
+            return before.replaced(fresh, Splice.of(before.documents, fresh.documents, changed))
+
+        listed = files.follow_artifact(connection, folder, ROWS_KIND, load=follow)
+        listed = listed or self._listed(connection)
         if len(listed.chunk_ids) >= KEPT_FROM and not listed.made:
-            files.load_artifact(place, write=listed.save, load=lambda _: True)
+            write = partial(listed.save, connection=connection)
+            files.load_artifact(place, write=write, load=lambda _: True)
         return listed
 
     def _stored(self) -> tuple[_Segment, ...]:

@@ -25,6 +25,7 @@ from sqlalchemy import Connection, func, select
 from ..ingest.change_detection import stat_signature
 from .graph_api import (
     WalkSnapshot,
+    added_since_saved,
     chunk_table,
     follow_saved,
     gc_paused,
@@ -63,7 +64,7 @@ def load_artifact(
     return None
 
 
-def find_artifact(parent: Path, kind: str, *, load: Callable[[Path], T]) -> T | None:
+def find_artifact(parent: Path, kind: str, *, load: Callable[[Path], T | None]) -> T | None:
     """Load a complete artefact of this kind, whatever it was made from; None where there is none.
 
     For artefacts that say themselves what they hold, and may be behind the library.
@@ -75,6 +76,21 @@ def find_artifact(parent: Path, kind: str, *, load: Callable[[Path], T]) -> T | 
         except OSError:
             continue  # another process replaces it
     return None
+
+
+def follow_artifact(
+    connection: Connection, parent: Path, kind: str, *, load: Callable[[Path, set[str]], T | None]
+) -> T | None:
+    """Load an artefact of an earlier state of this library, led on to now; None where it cannot be.
+
+    `load` gets the documents that changed since. Artefacts are written with `save_state`.
+    """
+
+    def follow(folder: Path) -> T | None:
+        changed = added_since_saved(connection, folder)
+        return None if changed is None else load(folder, changed)
+
+    return find_artifact(parent, kind, load=follow)
 
 
 def is_valid_artifact(folder: Path) -> bool:
@@ -152,7 +168,7 @@ def _hash(path: Path) -> str:
 
 
 ROWS = "rows"
-"""Begins the kinds of files that hold ids of chunks: they go with every change."""
+"""Begins the kinds of files that hold ids of chunks."""
 BETWEEN = "\x1f"
 
 
@@ -203,10 +219,7 @@ def load_snapshot(connection: Connection, folder: Path, *, content: str = "") ->
     return view or followed or read_view(connection)
 
 
-def invalidate_snapshots(folder: Path, *, removed: bool) -> None:
-    """Delete the kept files that a change outdated.
-
-    Those of the walk hold names of texts, and go where any text was removed or replaced.
-    """
-    for kind in (f"{ROWS}*", *((KIND,) if removed else ())):
+def delete_kept_rows(folder: Path) -> None:
+    """Delete the files that hold ids of chunks or names of texts: some of these were removed."""
+    for kind in (f"{ROWS}*", KIND):
         delete_artifacts(folder, kind)

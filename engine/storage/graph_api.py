@@ -195,6 +195,7 @@ if TYPE_CHECKING:
         write_state,
     )
     from graph.storage.packed_arrays import (
+        added_since_saved,
         follow_saved,
         load_array,
         load_view,
@@ -287,6 +288,7 @@ __all__ = [
     "WalkGraph",
     "WalkSnapshot",
     "WrittenReport",
+    "added_since_saved",
     "bare_heading",
     "batch_descriptions",
     "batch_questions",
@@ -467,7 +469,9 @@ _HOMES = {
         "in_batches lineage put_chunks put_extractions put_faults put_pending raise_generation "
         "read_extractions read_state reports_stamp rows_in text_sha unread_chunks write_state"
     ),
-    "storage.packed_arrays": "follow_saved load_array load_view save_state save_view view_stamp",
+    "storage.packed_arrays": (
+        "added_since_saved follow_saved load_array load_view save_state save_view view_stamp"
+    ),
     "storage.schema": "faults metadata",
     "text.names": "bare_heading capitalised_names",
     "text.sentences": "Segment sentence_spans",

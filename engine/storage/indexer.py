@@ -23,7 +23,7 @@ from ..errors import EngineError, LibraryBusy, LibraryUnusable
 from ..events import Progress, no_progress
 from ..types import PendingChunk, SourceFailure, SourceText
 from .bm25_index import KeywordIndex, context_prefix, nearest_heading
-from .files import invalidate_snapshots
+from .files import delete_kept_rows
 from .graph_api import (
     EXTRACT,
     FAILED,
@@ -343,7 +343,8 @@ class Indexer:
         folder = self._library.path / "derived"
         with self._library.read() as connection:
             gone = chunks_gone_since(connection, before)
-            invalidate_snapshots(folder, removed=gone is None or bool(gone))
+            if gone is None or gone:
+                delete_kept_rows(folder)
             if gone is None:
                 delete_blocks(folder)
             elif gone:

@@ -188,11 +188,23 @@ def follow_kept(
 
     None where this library has another history, something was removed, or much changed.
     """
-    seen, _, derived = since.partition(".")
-    noted = _noted_since(connection, int(seen), lineage=lineage) if seen == derived else None
-    if not lineage or noted is None or noted["gone"] or len(noted["documents"]) > MOST_FOLLOWED:
+    if documents_added_since(connection, since, lineage=lineage) is None:
         return None
     return follow_changes(connection, view, since=since)
+
+
+def documents_added_since(connection: Connection, since: str, *, lineage: str) -> set[str] | None:
+    """Return the documents whose rows changed since the state of a file, and some others.
+
+    None where the library was never in that state, something was removed, or much changed.
+    """
+    seen, _, derived = since.partition(".")
+    if not lineage or seen != derived:
+        return None
+    noted = _noted_since(connection, int(seen), lineage=lineage)
+    if noted is None or noted["gone"] or len(noted["documents"]) > MOST_FOLLOWED:
+        return None
+    return noted["documents"]
 
 
 def documents_changed_since(connection: Connection, generation: int) -> set[str] | None:
@@ -219,6 +231,8 @@ def _noted_since(
     """Return what changed since then, if all that did is noted, and the lineage was that one."""
     now = facts_generation(connection)
     if now != derived_generation(connection):
+        return None
+    if generation == now and lineage not in {None, read_state(connection, LINEAGE)}:
         return None
     found, place = {kind: set[str]() for kind in _NOTED}, generation
     for each in _read_log(connection):

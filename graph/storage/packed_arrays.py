@@ -24,7 +24,7 @@ from ..errors import GraphInputError
 from ..search import packed_rows, snapshot, walk
 from ..search.packed_rows import Rows, SortedMapping, StringTable, first_or_empty
 from ..search.snapshot import WalkSnapshot
-from ..search.view_changes import follow_kept
+from ..search.view_changes import documents_added_since, follow_kept
 from ..search.walk import WalkGraph
 from .facts import content_digest, derived_stamp, hashed_parts, lineage
 from .schema import entities, links, names
@@ -68,7 +68,7 @@ def _code() -> str:
 
 
 def save_state(connection: Connection, folder: Path) -> None:
-    """Write beside a view which state of a library it shows.
+    """Write into a folder which state of a library what it holds shows.
 
     Raises:
         OSError: the disk refuses.
@@ -93,6 +93,18 @@ def follow_saved(connection: Connection, folder: Path) -> WalkSnapshot | None:
     if told["code"] != _code():
         return None
     return follow_kept(connection, load_view(folder), since=told["stamp"], lineage=told["lineage"])
+
+
+def added_since_saved(connection: Connection, folder: Path) -> set[str] | None:
+    """Return the documents whose rows changed since what is in a folder was written.
+
+    None where the library was never in that state, something was removed, or much changed.
+
+    Raises:
+        OSError: no state is noted there.
+    """
+    told = json.loads((folder / STATE).read_text(encoding="utf8"))
+    return documents_added_since(connection, told["stamp"], lineage=told["lineage"])
 
 
 def save_view(view: WalkSnapshot, folder: Path) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
 from .. import files
-from ..graph_api import load_array, rows_in
+from ..graph_api import load_array, rows_in, save_state
 from ..postings import places_among
 from ..schema import vectors
 
@@ -431,7 +431,7 @@ def _nearest_centres(rows: NDArray[Any], centres: Floats) -> Iterator[Slots]:
 
 def keep_block(block: VectorBlock, *, folder: Path, model: str) -> VectorBlock:
     """Write a block to `folder` (`derived/`) and map it; the same one where the disk refuses."""
-    name = f"{_kind(model)}-{hashlib.sha256(block.marks.tobytes()).hexdigest()[:16]}"
+    name = f"{_kind(model)}-{_base_name(block)}"
     kept = files.load_artifact(folder / name, write=block.save, load=VectorBlock.load)
     return block if kept is None else kept
 
@@ -445,23 +445,43 @@ def kept_picture(
     folder: Path, base: VectorBlock, *, stamp: str, content: str, model: str
 ) -> VectorSegment | None:
     """Return the picture of this content over a kept block, where one was kept."""
-
-    def load(place: Path) -> VectorSegment:
-        ids = tuple(files.read_ids(place / IDS))
-        tail = VectorBlock.load(place / TAIL)
-        return VectorSegment(stamp, base, tail, ids, load_array(place / "chunk_of.npy"))
-
     place = folder / _picture_name(base, stamp, content, model)
     try:
-        return load(place) if files.is_valid_artifact(place) else None
+        return _load_picture(place, base) if files.is_valid_artifact(place) else None
     except OSError:  # another process replaces it
         return None
 
 
-def keep_picture(held: VectorSegment, *, content: str, folder: Path, model: str) -> None:
+def earlier_picture(
+    connection: Connection, folder: Path, base: VectorBlock, *, model: str
+) -> VectorSegment | None:
+    """Return a picture over a kept block from which the log of changes leads to now."""
+
+    def load(place: Path, _changed: set[str]) -> VectorSegment | None:
+        is_of_base = place.name.rpartition("-")[2].startswith(_base_name(base))
+        return _load_picture(place, base) if is_of_base else None
+
+    return files.follow_artifact(connection, folder, f"{files.ROWS}{_kind(model)}", load=load)
+
+
+def _load_picture(place: Path, base: VectorBlock) -> VectorSegment:
+    return VectorSegment(
+        (place / STAMP).read_text(encoding="utf8"),
+        base,
+        VectorBlock.load(place / TAIL),
+        tuple(files.read_ids(place / IDS)),
+        load_array(place / "chunk_of.npy"),
+    )
+
+
+def keep_picture(
+    connection: Connection, held: VectorSegment, *, content: str, folder: Path, model: str
+) -> None:
     """Write which chunk each row of the base is about, and the tail."""
 
     def write(place: Path) -> None:
+        save_state(connection, place)
+        (place / STAMP).write_text(held.stamp, encoding="utf8")
         files.write_ids(place / IDS, held.chunk_ids)
         np.save(place / "chunk_of.npy", held.chunk_of)
         (place / TAIL).mkdir()
@@ -471,12 +491,16 @@ def keep_picture(held: VectorSegment, *, content: str, folder: Path, model: str)
     files.load_artifact(folder / name, write=write, load=lambda _: True)
 
 
-IDS, TAIL = "ids.txt", "tail"
+IDS, TAIL, STAMP = "ids.txt", "tail", "stamp.txt"
 
 
 def _picture_name(base: VectorBlock, stamp: str, content: str, model: str) -> str:
-    made_of = hashlib.sha256(base.marks.tobytes() + f"{stamp} {content} {TAIL}".encode())
-    return f"{files.ROWS}{_kind(model)}-{made_of.hexdigest()[:16]}"
+    state = hashlib.sha256(f"{stamp} {content}".encode()).hexdigest()[:16]
+    return f"{files.ROWS}{_kind(model)}-{_base_name(base)}{state}"
+
+
+def _base_name(base: VectorBlock) -> str:
+    return hashlib.sha256(base.marks.tobytes()).hexdigest()[:16]
 
 
 def scrub_vectors(

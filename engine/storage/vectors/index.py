@@ -27,6 +27,7 @@ from .cache import (
     changed_vectors,
     compact_vectors,
     divide,
+    earlier_picture,
     exact_cosines,
     followed_vectors,
     keep_block,
@@ -259,7 +260,11 @@ class DenseIndex:
         kept = kept_picture(self._folder, base, stamp=now, content=content, model=self._model)
         if kept is not None:
             return kept
-        held = read_vectors(connection, now, model=self._model, base=base)
+        before = earlier_picture(connection, self._folder, base, model=self._model)
+        if before is not None:
+            held = self._followed(connection, now, before)
+        else:
+            held = read_vectors(connection, now, model=self._model, base=base)
         self._scrub(held)
         return self._noted(connection, held)
 
@@ -276,7 +281,7 @@ class DenseIndex:
         """Keep for the next process which chunk each row is about, and return it."""
         if held.held >= KEPT_FROM:
             content = self._library.content_stamp(connection)
-            keep_picture(held, content=content, folder=self._folder, model=self._model)
+            keep_picture(connection, held, content=content, folder=self._folder, model=self._model)
         return held
 
     def _note(self, held: VectorSegment) -> None:
