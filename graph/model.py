@@ -45,6 +45,15 @@ DETERMINED = "with an article"
 COMMON = "dictionary word"
 """Object of `OF_TYPE` where a mention is a word of the dictionary."""
 
+PHRASE = "dictionary words"
+"""Object of `OF_TYPE` where a mention is several words of the dictionary."""
+
+LOCATED = "behind a preposition of place"
+"""Object of `OF_TYPE` where "in", "at" or "near" stands before a mention."""
+
+CUES_OF_NO_TYPE = frozenset({ORDINARY, DETERMINED, COMMON, PHRASE, LOCATED})
+"""Objects of `OF_TYPE` that are no types, but weigh for or against some."""
+
 SPEAKS_OF_A_NAME = (ALSO_KNOWN_AS, OF_TYPE)
 """Predicates that say something of a name, and are no relation of the graph."""
 

@@ -12,15 +12,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from ..model import COMMON, DETERMINED, NAMED_TYPES, OF_TYPE, ORDINARY, Mention, Statement
+from ..model import (
+    COMMON,
+    DETERMINED,
+    LOCATED,
+    NAMED_TYPES,
+    OF_TYPE,
+    ORDINARY,
+    PHRASE,
+    Mention,
+    Statement,
+)
 from ..resolution.name_parsing import (
     COMMON_GIVEN_NAMES,
+    DIMINUTIVES,
     HAN_TITLES,
     NAMELIKE_TITLES,
     SURNAMES,
     TITLES,
 )
 from ..text.cjk import HAN, has_han
+from ..text.names import FUNCTION_WORDS
 from ..text.patterns import lazy_regex
 from ..text.sentences import Layout
 from ..text.transcripts import speakers_of
@@ -62,7 +74,7 @@ _PERSON_VERBS = (
     r"|turned|walked|wept|studied|read|beckoned|bowed|knelt|glanced)"
 )
 
-COPULA, TITLE, IN_FRONT, APPOSED, VERB, BEHIND, NEAR = 5.0, 4.0, 4.0, 3.0, 2.0, 1.5, 0.7
+COPULA, TITLE, IN_FRONT, APPOSED, VERB, BEHIND = 5.0, 4.0, 4.0, 3.0, 2.0, 1.5
 """Weights of cues; a mention that a tagger gives a type weighs 1."""
 
 _AFTER = (
@@ -103,7 +115,7 @@ _BEFORE = (
         "PLACE",
         VERB,
     ),
-    (re.compile(r"\b(?:in|near|around|off|towards|at)\s+$"), "PLACE", NEAR),
+    (re.compile(r"\b(?:in|near|around|off|towards|at)\s+$"), LOCATED, 1.0),
     (
         re.compile(
             r"\b(?:(?:aboard|on\s+board(?:\s+of)?)(?:\s+the)?|RV|MV|SS|HMS|USS)[*_]*\s+[*_\"“]*$"
@@ -153,6 +165,8 @@ def type_statements(
             best[place] = best.get(place, 0.0) + 1.0
         if _is_common(layout, mention, is_word):
             best[(*span, mention.key, COMMON)] = 1.0
+        if _is_phrase(mention.key, is_word):
+            best[(*span, mention.key, PHRASE)] = 1.0
     for (start, end, key, kind), weight in best.items():
         yield Statement(
             start=start, end=end, subject=key, predicate=OF_TYPE, object=kind, strength=weight
@@ -240,6 +254,23 @@ def _is_common(layout: Layout, mention: Mention, is_word: Callable[[str, bool], 
     if key in COMMON_GIVEN_NAMES or key in SURNAMES or not is_word(key, determined is not None):
         return False
     return not (_OPENS.search(before) and _CLOSES.match(after))
+
+
+def _is_phrase(key: str, is_word: Callable[[str, bool], bool]) -> bool:
+    """Check for several words of the dictionary, none of them usual in persons' names.
+
+    The last one is no noun that may be a family name.
+    """
+    words = [word for word in re.split(r"[\s/-]+", key) if word not in FUNCTION_WORDS]
+    if len(words) < 2 or not is_word(words[-1], False):
+        return False
+    return not any(
+        word in COMMON_GIVEN_NAMES
+        or word in DIMINUTIVES
+        or word in SURNAMES
+        or not is_word(word, True)
+        for word in words
+    )
 
 
 _DETERMINED = lazy_regex(r"(?:\b(?:(?P<the>the)|an?|this|every)|['’]s)\s+$", re.IGNORECASE)

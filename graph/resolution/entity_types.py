@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..extraction.aliases import TRANSLITERATION, type_from_words
 from ..extraction.class_nouns import CLASS_TYPES, type_of_phrase
-from ..model import COMMON, DETERMINED, ORDINARY
+from ..model import COMMON, CUES_OF_NO_TYPE, DETERMINED, LOCATED, ORDINARY, PHRASE
 from ..text.cjk import has_han
 from ..text.names import FUNCTION_WORDS, JOINTS
 from .name_parsing import COMMON_GIVEN_NAMES, DIMINUTIVES, NAMELIKE_TITLES, SURNAMES, TITLES
@@ -41,7 +41,6 @@ _HEADS = (
 _SELDOM = 6
 FEWEST = 3
 """Minimum mentions of a common word: of a noun phrase, or of a name of which nothing is told."""
-_NO_TYPES = frozenset({ORDINARY, COMMON, DETERMINED})
 _MOST_TAGGED = 4.0
 _WITH_ARTICLE = 2.5
 _MOST_AGAINST = 5.0
@@ -74,7 +73,7 @@ def decide_types(
         return types
     scores = _scores(types, named)
     for kind, weight in cues.items():
-        if kind not in _NO_TYPES:
+        if kind not in CUES_OF_NO_TYPE:
             scores[kind] += weight
     with_article = cues.get(DETERMINED, 0.0)
     if with_article > max(0.0, cues.get("PERSON", 0.0)) and head != "PERSON":
@@ -101,14 +100,14 @@ def decide_types(
 
 def _is_told(cues: Mapping[str, float]) -> bool:
     """Check whether any words around a name speak for a type."""
-    return any(weight > 0 for kind, weight in cues.items() if kind not in _NO_TYPES)
+    return any(weight > 0 for kind, weight in cues.items() if kind not in CUES_OF_NO_TYPE)
 
 
 def head_type(key: str) -> str:
     """Return the type that a name's own words tell: "… Institute", "Count of Nassau"; or ""."""
     if has_han(key):
         is_stuff = key[-1] in _HAN_STUFF and key[0] not in SURNAMES
-        return "CONCEPT" if is_stuff else ""
+        return "CONCEPT" if is_stuff or key.endswith("兵") else ""  # soldiers, 魏兵
     words = key.split()
     if key in _FEASTS:
         return "EVENT"
@@ -221,6 +220,7 @@ def settle_alone(
     """Return the counts of types as each name, and those that contain it, settle them."""
     settled: dict[str, Counter[str]] = defaultdict(Counter)
     known = {key: _tagged(some, surfaces[key]) for key, some in types.items()}
+    cues = {key: _with_places(some, known.get(key, Counter())) for key, some in cues.items()}
     cues = _with_parts(known, cues)
     for key, some in known.items():
         found = _decided(key, some, cues.get(key, {}))
@@ -251,7 +251,7 @@ def settle_by_parts(first: SettledAlone, parts: Collection[str]) -> dict[str, Co
             and " " not in key
             and (not has_han(key) or {*key} <= TRANSLITERATION)
         ):
-            settled[key] = _unless_alone(settled[key], told)
+            settled[key] = _unless_only_tagged(settled[key], told)
     return settled
 
 
@@ -292,11 +292,33 @@ def _with_parts(
     return told
 
 
+def _with_places(cues: Mapping[str, float], types: Counter[str]) -> Mapping[str, float]:
+    """Return the cues, with a place where enough of all mentions stand behind "in" or "at".
+
+    Few of the mentions of a program do ("in Exim"), however many there are.
+    """
+    located = cues.get(LOCATED, 0.0)
+    named = types.total() - types["CONCEPT"]
+    is_tagged = types["PLACE"] >= _SOME_TAGGED * named
+    if not located or located < _LEAST_LOCATED[is_tagged] * named:
+        return cues
+    return {**cues, "PLACE": cues.get("PLACE", 0.0) + _IN_OR_AT * located}
+
+
+_SOME_TAGGED, _LEAST_LOCATED, _IN_OR_AT = 0.05, (0.25, 0.1), 0.7
+"""Share of mentions that a tagger takes for a place; least shares of those that stand behind "in"
+or "at" where it takes fewer or so many; weight of each."""
+
+
 def _decided(key: str, types: Counter[str], cues: Mapping[str, float]) -> Counter[str]:
     last = key.rpartition(" ")[2]
     may_be = last in _SURNAME_LIKE.split() or CLASS_TYPES.get(last) == "PRODUCT"
     is_surname_like = may_be and (last in SURNAMES or types["PERSON"] > 0)
-    return decide_types(types, cues, head=head_type(key), is_surname_like=is_surname_like)
+    head = head_type(key)
+    found = decide_types(types, cues, head=head, is_surname_like=is_surname_like)
+    named = found.total() - found["CONCEPT"]
+    is_phrase = bool(found["PERSON"]) and not head and 2 * cues.get(PHRASE, 0.0) >= named
+    return _unless_only_tagged(found, cues) if is_phrase else found
 
 
 def _tagged(types: Counter[str], surfaces: Iterable[str]) -> Counter[str]:
@@ -310,9 +332,9 @@ def _tagged(types: Counter[str], surfaces: Iterable[str]) -> Counter[str]:
     return +Counter(NAME=named, CONCEPT=types["CONCEPT"])
 
 
-def _unless_alone(types: Counter[str], cues: Mapping[str, float]) -> Counter[str]:
-    """Take a single word for untyped that nothing but a tagger gives a type: "Bash", "Java"."""
-    if _is_told(cues):
+def _unless_only_tagged(types: Counter[str], cues: Mapping[str, float]) -> Counter[str]:
+    """Take for untyped what nothing but a tagger gives its type: "Bash", "Access Control List"."""
+    if any(cues.get(kind, 0.0) > 0 for kind in types if kind != "CONCEPT"):
         return types
     named = types.total() - types["CONCEPT"]
     return +Counter(NAME=named, CONCEPT=types["CONCEPT"])

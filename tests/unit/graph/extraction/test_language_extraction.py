@@ -15,11 +15,10 @@ from graph.extraction.rule_based import LanguageExtractor
 from graph.model import (
     ALSO_KNOWN_AS,
     COMMON,
-    DETERMINED,
+    CUES_OF_NO_TYPE,
     ENTITY_TYPES,
     NAMED_TYPES,
     OF_TYPE,
-    ORDINARY,
     Extraction,
 )
 from graph.text.names import name_key
@@ -77,7 +76,7 @@ def assert_well_formed(text: str, extraction: Extraction) -> None:
         # A translation in brackets is an alias also where no reader marked it as a name.
         is_told = statement.predicate == ALSO_KNOWN_AS and statement.object in text.casefold()
         assert {statement.subject, *([] if is_cue or is_told else [statement.object])} <= known
-        assert not is_cue or statement.object in {*ENTITY_TYPES, ORDINARY, COMMON, DETERMINED}
+        assert not is_cue or statement.object in {*ENTITY_TYPES, *CUES_OF_NO_TYPE}
         assert {statement.subject, statement.object} & named
         assert statement.subject != statement.object
 

@@ -6,7 +6,7 @@ import pytest
 
 from graph.extraction.aliases import Candidate, mentions_of
 from graph.extraction.type_evidence import type_statements
-from graph.model import COMMON, DETERMINED, OF_TYPE, ORDINARY
+from graph.model import COMMON, DETERMINED, LOCATED, OF_TYPE, ORDINARY, PHRASE
 from graph.resolution.entity_types import (
     decide_types,
     head_type,
@@ -261,3 +261,40 @@ def test_a_chinese_phrase_that_is_named_once_needs_more_than_its_quotation_marks
     assert settled["全面开放"] == Counter()
     assert settled["斯特罗恩"] == Counter(NAME=1)
     assert settled["布兰湾"] == Counter(PLACE=1)
+
+
+@pytest.mark.parametrize(
+    ("named", "tagged", "located", "kind"),
+    [(450, 0, 20, "NAME"), (20, 0, 4, "NAME"), (20, 4, 4, "PLACE"), (8, 0, 3, "PLACE")],
+    ids=["a program", "seldom and never tagged", "seldom and tagged", "often"],
+)
+def test_in_and_at_speak_for_a_place_by_their_share_of_the_mentions(
+    named: int, tagged: int, located: int, kind: str
+) -> None:
+    counts = +Counter(NAME=named - tagged, PLACE=tagged)
+    settled = settle_types({"orrin": counts}, {"orrin": {LOCATED: located}}, {"orrin": ["Orrin"]})
+    assert settled["orrin"] == Counter({kind: named})
+
+
+def test_words_of_the_dictionary_are_no_person_that_only_a_tagger_sees() -> None:
+    counts = {"scrub account": Counter(PERSON=4)}
+    surfaces = {"scrub account": ["Scrub Account"]}
+    cued = {"scrub account": {PHRASE: 4.0}}
+    assert settle_types(counts, cued, surfaces)["scrub account"] == Counter(NAME=4)
+    told = {"scrub account": {PHRASE: 4.0, "PERSON": 5.0}}
+    assert settle_types(counts, told, surfaces)["scrub account"] == Counter(PERSON=4)
+    assert settle_types(counts, {}, surfaces)["scrub account"] == Counter(PERSON=4)
+
+
+def test_a_single_words_type_needs_words_that_speak_for_it_and_not_for_another() -> None:
+    counts = {"orrin": Counter(PERSON=280, ORGANISATION=100)}
+    told = {"orrin": {"PRODUCT": 1.5}}
+    assert settle_types(counts, told, {"orrin": ["Orrin"]})["orrin"] == Counter(NAME=380)
+
+
+def test_soldiers_are_no_person_unless_they_speak() -> None:
+    counts = {"魏兵": Counter(PERSON=20)}
+    surfaces = {"魏兵": ["魏兵"]}
+    assert not settle_types(counts, {}, surfaces)["魏兵"]["PERSON"]
+    said = {"魏兵": {"PERSON": 10.0}}
+    assert settle_types(counts, said, surfaces)["魏兵"] == Counter(PERSON=20)
