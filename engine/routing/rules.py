@@ -126,7 +126,12 @@ CUES = (
     _cue("asks for all of a kind", 1.2,
          r"\b(?:list|name|list of|give me) (?:all|every|each)\b"
          r"|\b(?:mentioned|named) (?:here|anywhere)"),
+    _cue("asks for the parts", 2.0,
+         rf"\bhow (?:is|are) (?:the|this|these) {_THINGS[:-1]}|manual|handbook|guide)s?"
+         r" (?:structured|organi[sz]ed|divided|arranged)\b"),
     # --- the whole, in Chinese ---
+    _cue("asks for the parts (Chinese)", 2.0,
+         r"(?:书|手册|指南|小说|文档|资料)[^，。？?]{0,3}(?:分为?|有)哪?几个?(?:部分|[章部篇回])"),
     _cue("asks for a whole in Chinese", 1.6,
          r"总体|整体|总的来|总结|概括|概述|归纳|综述|综合|全文|全书|通篇|纵观|贯穿|梳理"
          r"|大致内容|大意|主旨|来龙去脉|全貌|宏观"),
@@ -308,6 +313,7 @@ _CHINESE = {
     "asks for all of a kind": "要求列出全部",
     "names no subject": "没有指明对象",
     "stands in one place": "所问集中在一处",
+    "asks for the parts": "询问分为哪些部分",
     "asks to put together": "要求归纳整理",
     "asks to sum up": "要求概括",
     "asks for the course of events": "询问事情经过",

@@ -31,7 +31,7 @@ _SCOPE_EN = lazy_regex(
     r"|deal\w*|give|tells?|told|list|what|which|who|how|why|where|when|is|are|was|were|do|does|did|the|these"
     r"|this|those|of|in|on|an?|and|to|for|from|me|us|please|can|you|there|be|here|it|its|they|together"
     r"|picture|big|gist|content|contents|recur\w*|run|shared?|says?|said|mention\w*|meetings?|books?|as|by"
-    r"|novels?|stor(?:y|ies)|plots?|chapters?|parts|manuals?|handbooks?|guides?|characters?|happen\w*)\b",
+    r"|novels?|novellas?|tales?|stor(?:y|ies)|plots?|chapters?|parts|manuals?|handbooks?|guides?|characters?|happen\w*)\b",
     re.IGNORECASE,
 )
 _SCOPE_ZH = lazy_regex(

@@ -191,3 +191,22 @@ def covered(question: dict, text: str) -> int:
         return all(any(word.casefold() in folded for word in group) for group in groups)
 
     return sum(holds(point["any_of"]) for point in question["points"])
+
+
+def test_people_and_what_connects_them_are_told_of_all_documents(engine: KnowledgeEngine) -> None:
+    answer = engine.ask("Who are the main people in these documents, and how are they connected?")
+    assert answer.mode == "global"
+    assert answer.text.startswith("The people named most:\n- Maeve Tolland: ")
+    assert "founding director of the Tolland Marine Station" in answer.text
+    assert "\n\nAmong them:\n" in answer.text
+    assert "Named together most, by passages: " in answer.text
+
+
+def test_organisations_are_told_of_all_documents(engine: KnowledgeEngine) -> None:
+    answer = engine.ask("Which organisations appear in the collection?")
+    assert answer.text.startswith("The organisations named most:\n- Tolland Marine Station: ")
+    assert "Hallam-Reyes Institute" in answer.text
+    assert "Maeve Tolland:" not in answer.text
+    chinese = engine.ask("资料里出现了哪些机构？")
+    assert chinese.text.startswith("提到最多的机构：")
+    assert "创办于1958年" in chinese.text

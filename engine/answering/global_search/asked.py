@@ -7,7 +7,7 @@ searched by the words that texts tell of conflicts with.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
@@ -37,6 +37,8 @@ class Aspect:
     name: str
     nouns: re.Pattern[str]
     told: str
+    kind: str = ""
+    """The graph's type of the things that are asked for."""
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -44,8 +46,8 @@ class Aspect:
         return frozenset(tokens(self.told))
 
 
-def _aspect(name: str, english: str, chinese: str, told: str) -> Aspect:
-    return Aspect(name, re.compile(rf"\b(?:{english})\b|{chinese}", re.IGNORECASE), told)
+def _aspect(name: str, english: str, chinese: str, told: str = "", kind: str = "") -> Aspect:
+    return Aspect(name, re.compile(rf"\b(?:{english})\b|{chinese}", re.IGNORECASE), told, kind)
 
 
 PEOPLE, TIME = "people", "time"
@@ -54,11 +56,18 @@ _ASPECTS = (
                     r"|players?"
             r"|protagonists?|figures|who'?s who)|who(?: all)? (?:is|are) (?:in|mentioned"
             r"|named)\b.*",
-            "人物|角色|有哪些人|有谁|哪些人", ""),
+            "人物|角色|主人公|主角|有哪些人|有谁|哪些人|谁是.{0,12}(?:重要|主要|关键)的人",
+            kind="PERSON"),
+    _aspect("organisations", r"organi[sz]ations?|institut(?:e|ion)s?|compan(?:y|ies)|firms|bodies"
+            r"|agencies", "机构|组织|公司|企业|单位", kind="ORGANISATION"),
+    _aspect("places", r"places?|locations?|cit(?:y|ies)|towns?|countr(?:y|ies)",
+            "地方|地点|地名|城市|国家", kind="PLACE"),
+    _aspect("products", r"programs?|software|tools?|products?|applications?",
+            "软件|程序|工具|产品", kind="PRODUCT"),
     _aspect(TIME, r"(?:what |which |the )?(?:key |main )?(?:events?|happen\w*"
                   r"|took place)(?: and)? ?(?:when|in what order)?"
             r"|when|timeline|chronolog\w+|sequence of events|in what order",
-            "时间线|年表|大事记|先后|经过|发生了?什么|大事|时间顺序", ""),
+            "时间线|年表|大事记|先后|经过|发生了?什么|大事|事件|时间顺序"),
     _aspect("conflict", r"conflicts?|disputes?|disagree\w*|tensions?|quarrels?|controvers\w+"
                         r"|feuds?|rival\w*"
             r"|contradictions?|clash\w*|divid\w+"
@@ -71,7 +80,7 @@ _ASPECTS = (
             "risk danger dangerous threat attack damage loss fail unsafe vulnerable injured"
             " warning lost storm"
             " 风险 危险 威胁 攻击 损失 故障 警告 不安全 隐患"),
-    _aspect("lesson", r"lessons?|morals?|learn\w*|teach\w*"
+    _aspect("lesson", r"lessons?|morals?|(?<!can i )(?<!can we )(?<!can you )learn\w*|teach\w*"
                       r"|recommend\w*", "教训|经验|启示|建议|道理",
             "lesson learned rule never again must should found failed recommendation since"
             " changed mistake better"
@@ -98,21 +107,35 @@ _ASPECTS = (
     _aspect("aim", r"goals?|aims?|purposes?|plans?|intentions?|hopes?", "目标|目的|计划|愿望|打算",
             "aim plan intend purpose propose hope want goal 目标 计划 打算 希望 旨在"),
 )  # fmt: skip
+_BETWEEN = re.compile(
+    r",?\s*(?:and\s+)?"
+    r"(?:how (?:are|is|do|does) (?:they|these|each)(?: people| characters)?(?: all)?"
+    r"\s+(?:relat|connect|link)\w*(?: to (?:each other|one another))?"
+    r"|what (?:do|does) (?:they|each)(?: of them)? do"
+    r"|(?:what (?:is|are) )?(?:their|the) (?:relation\w*|connections)"
+    r"(?: (?:between|among|to) (?:them|each other|one another))?)"
+    r"|[，,。]?\s*(?:(?:以?及|和|与)?(?:他们|它们)?(?:彼此|相互|互相)?(?:之间)?(?:的|是|有)?(?:什么|怎样的?|哪些)?"
+    r"关系(?:是什么|如何|怎样)?)",
+    re.IGNORECASE,
+)
+"""Part of a question that asks what things of a kind do, or have to do with each other."""
+_RELATE = re.compile(r"relat|connect|link|关系", re.IGNORECASE)
 _LIGHT = re.compile(
-    r"\b(?:come|came|made?|learn\w*|taught|found|see|seen|show\w*|get|got|go|goes|work\w*|any|some"
-    r"|each|other|others|between|over|up|out|here|there|else|into|through|reported"
+    r"\b(?:appear\w*|occur\w*|involved?|feature[sd]?|come|came|made?|learn\w*|taught|found|see"
+    r"|seen|show\w*|get|got|go|goes|work\w*|any|some|each|other|others|between|over|up|out|here|there|else|into|through|reported"
     r"|different|various|named|raised|arise\w*|face[ds]?|did|much|many|set|people|institutions?"
     r"|parts?|roles?|play(?:s|ed)?"
     r"|lasting|gr[eo]w|described|listed|told|teach\w*|run|through)\b"
-    r"|有没有|那|[章节]|一下|存在|提到|出现|遇到|哪里|去了?|来自?|几",
+    r"|structured|organi[sz]ed|divided|有没有|那|[章节]|用到|书?\s*分?\s*[为成]?\s*几?个?部分"
+    r"|哪?[些几]?事情?(?=\W*$)|一下|存在|提到|出现|遇到|哪里|去了?|来自?|几",
     re.IGNORECASE,
 )
 _REPORTS = re.compile(
-    r"\b(?:these|those|all|the)\s+reports?\b(?!\s+(?:in|of|on|for|from)\b)"
+    r"\b(?:these|those|all|the)\s+(?:report|page)s?\b(?!\s+(?:in|of|on|for|from)\b)"
     r"|\breports?(?=\s+(?:about|that)\b)|\breport(?=\W*$)",
     re.IGNORECASE,
 )
-"""Reports that are the documents themselves, and the verb; neither is a subject."""
+"""Reports and pages that are the documents themselves, and the verb; neither is a subject."""
 _WHOLE = re.compile(
     r"\b(?:main|major|key|central|common|overall|everything|themes?|topics?|subjects?|ideas?"
     r"|points?"
@@ -143,7 +166,8 @@ _ON = re.compile(r"\W*(?:on|about|regarding|concerning|as (?:for|to))\b|关于|�
 """Beginning of a clause that names a subject."""
 _CONTENTS = re.compile(
     r"\b(?:about|deals?|dealing|cover\w*|contain\w*|topics?|themes?|subjects?|contents?|gist"
-    r"|summar\w+|overview|outline)\b|讲|内容|主题|介绍|概述|概括|总结",
+    r"|summar\w+|overview|outline|learn|structured|organi[sz]ed|divided)\b"
+    r"|讲|内容|主题|介绍|概述|概括|总结|部分",
     re.IGNORECASE,
 )
 """Words that ask what documents contain."""
@@ -204,6 +228,8 @@ class Asked:
     question: str
     aspect: Aspect | None
     subject: tuple[str, ...]
+    kinds: tuple[Aspect, ...] = ()
+    """Aspects that ask for all things of a kind, where nothing else is asked about."""
 
     @classmethod
     def read(cls, question: str, weight: TokenWeight) -> Asked:
@@ -212,20 +238,33 @@ class Asked:
         Nor are, beside an aspect, words that most of the documents have.
         """
         question = without_closing(question)
-        content = content_words(_REPORTS.sub(" ", question))
         found = [one for one in _ASPECTS if one.nouns.search(question)]
+        kinds = tuple(one for one in found if one.kind)
+        least = _COMMON * weight("\0")
+        if kinds and len(kinds) == len(found):
+            words = _beside(kinds, _BETWEEN.sub(" ", question))
+            if not any(weight(word) >= least for word in words):
+                return cls(question, kinds[0], (), kinds)
+        found = [one for one in found if not one.kind or one.name == PEOPLE]
         ranked = [one for one in found if one.told] or found
         aspect = ranked[0] if ranked else None
-        rest = aspect.nouns.sub(" ", content) if aspect else content
-        is_light = aspect is not None or _SUMMARY.search(question) is not None
-        words = tokens(_LIGHT.sub(" ", rest) if is_light else rest)
         if aspect:
-            least = _COMMON * weight("\0")
-            words = [word for word in words if weight(word) >= least]
+            told = _BETWEEN.sub(" ", question) if aspect.kind else question
+            words = [word for word in _beside((aspect,), told) if weight(word) >= least]
         elif any(map(_asks_for_contents, clauses := _CLAUSE.split(question))):
             named = (one for one in clauses if _ON.match(one))
             words = tokens(_LIGHT.sub(" ", content_words(" ".join(named))))
+        else:
+            content = content_words(_REPORTS.sub(" ", question))
+            is_light = _SUMMARY.search(question) is not None
+            words = tokens(_LIGHT.sub(" ", content) if is_light else content)
         return cls(question, aspect, tuple(dict.fromkeys(words)))
+
+    @property
+    def relates(self) -> bool:
+        """Check for a question that asks what things of a kind have to do with each other."""
+        found = _BETWEEN.search(self.question)
+        return found is not None and _RELATE.search(found[0]) is not None
 
     @property
     def is_whole(self) -> bool:
@@ -315,6 +354,15 @@ def find_subject(asked: Asked, scene: GlobalContext) -> Found:
         )
     }
     return Found(telling, scores, words, near=chunks)
+
+
+def _beside(aspects: Iterable[Aspect], question: str) -> list[str]:
+    """Return the words of a question that are none of its aspects' nouns."""
+    content = content_words(_REPORTS.sub(" ", question))
+    for aspect in aspects:
+        content = aspect.nouns.sub(" ", content)
+    words = tokens(_LIGHT.sub(" ", content))
+    return [word for word in words if len(word) > 1 or not has_han(word)]
 
 
 def _asks_for_contents(clause: str) -> bool:

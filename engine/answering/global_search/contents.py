@@ -2,16 +2,15 @@
 
 Four kinds of pages. The whole: how many documents there are, what they name most, and their parts
 by title (chapters of a document or a book, documents where they are few, else topics of alike
-documents), each with the sentences that tell most of it; then who the people are. People: a
-sentence on each. Time: dated sentences in order. A subject, or an aspect such as conflicts: the
-sentences that tell of it, by document. Names come from the graph of the visible documents.
+documents), each with the sentences that tell most of it; then who the people are. Things of a kind
+(`named_things`). Time: dated sentences in order. A subject, or an aspect such as conflicts: the
+sentences that tell of it, by document.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,19 +20,17 @@ import numpy as np
 from graph.text.cjk import has_han
 
 from ...retrieval.passages import Tracer
-from ...storage.graph_api import Chunk, Entity
+from ...storage.graph_api import Chunk
 from ..packing import Draft
 from .about import is_named, named_part, outline, parts_about
 from .asked import Asked, Found, find_subject, tokens_of
 from .context import GlobalContext
-from .page_writer import PageWriter
-from .people import Person, introduce, is_person
+from .named_things import NamedThings
 from .sentences import (
     Said,
     Telling,
     central_words,
     early_first,
-    is_alike,
     is_in,
     sentences_of,
     shared_words,
@@ -54,7 +51,6 @@ from .topics import (
     sections,
     spread_evenly,
     titled,
-    units_of,
 )
 from .windows import best_windows, read_windows, sure_windows
 
@@ -75,7 +71,7 @@ _NEXT_BEST, _WORTH = 0.2, 0.5
 """Least share of the best value that a further sentence has, and what every sentence is worth."""
 _NEAREST = 240
 """Passages nearest to an aspect that are read."""
-_SHOWN_TITLES, _TOLD_UNITS, _FOREIGN, _PEOPLE, _FEW_PEOPLE, _EVENTS = 6, 6, 2, 8, 3, 14
+_SHOWN_TITLES, _TOLD_UNITS, _FOREIGN, _EVENTS = 6, 6, 2, 14
 _OTHER_TITLE, _UNTOLD, _FARTHER, _MANY = 0.5, 0.2, 0.85, 9
 """Factors for titles in another script, for those that say nothing, and for each unit farther from
 the centre; so many units are named by the phrases that they share."""
@@ -83,12 +79,6 @@ _FEW_DATED, _NAMES = 3, 0.25
 """Fewest dated sentences that are a page; share of the subject's words that names it."""
 _MOST, _OPENING_NAMES = 0.3, 5
 """Least share of the documents that hold a name in the opening line, and number of those names."""
-_KINDS = {"PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT"}
-_COMMON = 0.3
-"""A capitalised word is no name where it stands in small letters more often than this share."""
-_SPREADS = 3
-"""A document that names a person counts as so many passages."""
-_NO_PERSON = re.compile(r"^[A-Z]{2}|\d|[A-Z]{3}")
 _UNNAMED = 0.25
 """Factor for words that stand in no name."""
 
@@ -124,8 +114,8 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     ordered = sorted(chunks, key=lambda one: (one.document_id, one.position, one.start))
     page = _Page(scene, watch, asked, ordered, found, len(by_document), about)
     match asked.aspect and asked.aspect.name:
-        case "people":
-            return page.people()
+        case _ if asked.aspect and asked.aspect.kind:
+            return page.named()
         case "time":
             return page.events()
         case None if not told:
@@ -135,7 +125,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
 
 
 @dataclass
-class _Page(PageWriter):
+class _Page(NamedThings):
     """Pages on some documents, or on what they tell of a subject or an aspect."""
 
     found: Found
@@ -279,12 +269,7 @@ class _Page(PageWriter):
             blocks = self._topics(self.units, most=TOLD_PARTS if few else self.scene.plan.topics)
             parts = self.say(f"on {len(blocks)} topics", f"分为 {len(blocks)} 个主题")
             parts = self.say("one by one", "逐一列出") if few else parts
-        return self.made(self._opening(documents, parts), blocks, self._who())
-
-    @cached_property
-    def units(self) -> list[Unit]:
-        """The documents, or the sections of a single one."""
-        return units_of(self.chunks)
+        return self.made(self._opening(documents, parts), blocks, self.people())
 
     @cached_property
     def telling(self) -> Telling:
@@ -294,35 +279,6 @@ class _Page(PageWriter):
         return Telling(
             {word: value * (1.0 if word in named else _UNNAMED) for word, value in weights.items()},
             power=0.5 if self.asked.subject or self.asked.aspect else 1.0,
-        )
-
-    @cached_property
-    def of_chunk(self) -> dict[str, tuple[Entity, ...]]:
-        """The entities named in each chunk, as the visible documents give them."""
-        seen, labels = self.scene.seen(), self.scene.places.labels
-        return {
-            chunk.id: tuple(
-                seen.entities[number]
-                for label in labels.get(chunk.id, ())
-                for number in seen.seen_as.get(label, ())
-            )
-            for chunk in self.chunks
-        }
-
-    @cached_property
-    def spread(self) -> Counter[Entity]:
-        """The number of units that name each entity."""
-        return Counter(
-            one
-            for unit in self.units
-            for one in {one.id: one for c in unit.chunks for one in self.of_chunk[c.id]}.values()
-        )
-
-    @cached_property
-    def _written(self) -> Counter[str]:
-        """The number of times that each word stands as it is written."""
-        return Counter(
-            word for chunk in self.chunks for word in re.findall(r"[A-Za-z][\w’'-]+", chunk.text)
         )
 
     def _opening(self, documents: int, parts: str) -> str:
@@ -350,84 +306,7 @@ class _Page(PageWriter):
         names = self.listed(list(dict.fromkeys(often))[:_OPENING_NAMES])
         return self.say(f" Named most often: {names}.", f"最常提到：{names}。") if names else ""
 
-    def _proper(self, counted: Mapping[Entity, int]) -> list[tuple[str, Entity]]:
-        """Return the entities that read as names, the most frequent first, as they are shown."""
-        ranked = sorted(counted, key=lambda one: (-counted[one], -one.mention_count, one.name))
-        shown: list[tuple[str, Entity]] = []
-        for entity in ranked:
-            if len(shown) == 3 * _PEOPLE:
-                break
-            if entity.type in _KINDS and self._is_name(entity.name):
-                name = self._shown(entity)
-                if name and not any(_overlap(name, one) for one, _ in shown):
-                    shown.append((name, entity))
-        return shown
-
-    def _is_name(self, name: str) -> bool:
-        """Check that a name's words are seldom written in small letters."""
-        if re.search(r"[,/，、]|\bet\b|^何[故不以如能人处事日必用足为敢况]$", name):
-            return False
-        words = [word for word in re.findall(r"[A-Za-z][\w’'-]+", name) if word[0].isupper()]
-        return (bool(words) or has_han(name)) and all(
-            self._written[word.lower()] <= _COMMON * (self._written[word] + 1) for word in words
-        )
-
-    def _shown(self, entity: Entity) -> str:
-        """Return the entity's name in the question's language that stands in one of the chunks."""
-        names = (entity.name, *entity.aliases)
-        fitting = [name for name in names if has_han(name) == self.chinese] or [entity.name]
-        for name in fitting[:4]:
-            folded = name.casefold()
-            if any(folded in " ".join(chunk.text.split()).casefold() for chunk in self.chunks):
-                return " ".join(name.split())
-        return ""
-
-    # --- people and time --------------------------------------------------------------------
-
-    def people(self) -> Draft:
-        """Return the people named in most places, with a sentence on each."""
-        some = self._persons(_PEOPLE)
-        lines = [self._person(one) for one in some]
-        lead = self.say("The people named most:", "提到最多的人物：")
-        return self.made(lead, ["\n".join(lines)] if lines else [])
-
-    def _persons(self, most: int) -> list[Person]:
-        """Return those people of whom a sentence can be told."""
-        held = Counter(one.id for some in self.of_chunk.values() for one in some)
-        counted = {
-            one: held[one.id] + _SPREADS * count
-            for one, count in self.spread.items()
-            if one.type == "PERSON"
-        }
-        single = len({one.document_id for one in self.chunks}) == 1
-        told = [frozenset(tokens_of(one.quote)) for one in self.cited.found.values()]
-        things = frozenset(one.name.casefold() for one in self.spread if one.type == "PRODUCT")
-        found: list[Person] = []
-        for name, entity in self._proper(counted):
-            if len(found) == most:
-                break
-            is_thing = not things.isdisjoint(name.casefold().split())
-            named = is_person(name, things=things) or (single and not is_thing)
-            if named and not _NO_PERSON.search(name):
-                chunks = self._naming(entity)
-                names = {name, entity.name, *entity.aliases}
-                person = introduce(name, names, chunks, chinese=self.chinese)
-                if person and not any(is_alike(person.said.words, one) for one in told):
-                    found.append(person)
-                    told.append(person.said.words)
-        return found
-
-    def _naming(self, entity: Entity) -> list[Chunk]:
-        return [c for c in self.chunks if any(e.id == entity.id for e in self.of_chunk[c.id])]
-
-    def _person(self, person: Person) -> str:
-        mark = self.cited.mark(person.said)
-        return f"- {person.name}{self.say(': ', '：')}{person.said.text} {mark}"
-
-    def _who(self) -> str:
-        """Return the people of the whole, those told of already left out."""
-        lines = [self._person(one) for one in self._persons(_FEW_PEOPLE)]
-        return "\n".join((self.say("People:", "人物："), *lines)) if lines else ""
+    # --- time -------------------------------------------------------------------------------
 
     def events(self) -> Draft:
         """Return dated sentences in the order of their dates, else of the text."""
@@ -469,7 +348,7 @@ class _Page(PageWriter):
             f"{title}, one document in {len(parts)} parts.",
             f"《{title.strip('《》')}》，一份文档，分为 {len(parts)} 个部分。",
         )
-        return self.made(opening + self._named(), [*blocks, "\n".join(bare)], self._who())
+        return self.made(opening + self._named(), [*blocks, "\n".join(bare)], self.people())
 
     def _document_title(self) -> str:
         """Return the title of the one document; its file's name where that is a chapter's."""
@@ -591,10 +470,3 @@ class _Page(PageWriter):
         value = sum(topic.weights.get(word, 0.0) for word in words) / (len(words) + 1)
         value *= _FARTHER**place * (1.0 if is_telling(unit.title) else _UNTOLD)
         return round(value * (1.0 if has_han(unit.title) == self.chinese else _OTHER_TITLE), 6)
-
-
-def _overlap(one: str, other: str) -> bool:
-    """Check for names of which one holds the words of the other in order (*Jo B. Vale*)."""
-    first, second = sorted((one.casefold(), other.casefold()), key=len)
-    words = iter(second.split())
-    return first in second or all(word in words for word in first.split())

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from engine.answering.global_search import contents
+from engine.answering.global_search import named_things
 from engine.answering.global_search.about import is_titled, outline, parts_about
 from engine.answering.global_search.asked import Asked, Found, without_closing
-from engine.answering.global_search.people import introduce, is_person
+from engine.answering.global_search.people import introduce, is_person, tell_pairs
 from engine.answering.global_search.sentences import (
     Said,
     Telling,
@@ -141,7 +141,9 @@ def test_a_person_is_introduced_by_the_whole_name_before_a_part_that_others_shar
         "Our founder, Osric Quill, was born the son of a miner. Verity Quill, great-granddaughter"
         " of the founder, has chaired the board since 2010."
     )
-    person = introduce("Verity Quill", ["Verity Quill", "Quill"], [text], chinese=False)
+    person = introduce(
+        "Verity Quill", ["Verity Quill", "Quill"], [text], chinese=False, is_person=True
+    )
     assert person is not None
     assert person.said.text.startswith("Verity Quill, great-granddaughter")
 
@@ -150,9 +152,112 @@ def test_a_person_is_introduced_by_a_document_of_their_own() -> None:
     fair = chunk("Verity Quill, founder of the mill, sounded the horn at the age of 75.", "a.md")
     own = chunk("Verity Quill (1931–2009) was a botanist who lived in Oxley for years.", "b.md")
     of_her = replace(own, title="Verity Quill, 1931–2009")
-    person = introduce("Verity Quill", ["Verity Quill"], [fair, of_her], chinese=False)
+    person = introduce(
+        "Verity Quill", ["Verity Quill"], [fair, of_her], chinese=False, is_person=True
+    )
     assert person is not None
     assert "botanist" in person.said.text
+
+
+@pytest.mark.parametrize(
+    ("question", "kinds", "relates"),
+    [
+        ("Who are the main characters?", ["people"], False),
+        ("Who are the main characters and how are they related?", ["people"], True),
+        ("List the characters in this novella.", ["people"], False),
+        (
+            "Which organisations appear in the collection and what do they do?",
+            ["organisations"],
+            False,
+        ),
+        ("Which people and places are mentioned?", ["people", "places"], False),
+        ("Which programs do these documents describe?", ["products"], False),
+        ("书里有哪些主要人物，他们之间是什么关系？", ["people"], True),
+        ("谁是这本书里最重要的人？", ["people"], False),
+        ("资料里出现了哪些机构？", ["organisations"], False),
+        ("故事里出现了哪些地方？", ["places"], False),
+        ("这些文档涉及哪些软件？", ["products"], False),
+    ],
+)
+def test_a_question_for_all_things_of_a_kind_has_no_subject(
+    question: str, kinds: list[str], relates: bool
+) -> None:
+    found = asked(question)
+    assert [one.name for one in found.kinds] == kinds
+    assert found.is_whole
+    assert found.relates == relates
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which tools does the Packet use for billing?",
+        "What cities did Tolland visit?",
+        "Which companies insured the cable?",
+        "哪些机构参与了灯笼海缆的维修？",
+    ],
+)
+def test_a_question_for_some_things_of_a_kind_has_a_subject(question: str) -> None:
+    found = asked(question)
+    assert found.subject
+    assert not found.kinds
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["手册分哪几个部分？", "这本书分为几个部分？", "How is the handbook structured?"],
+)
+def test_the_parts_of_a_book_are_no_subject(question: str) -> None:
+    assert asked(question).is_whole
+
+
+def test_an_institution_is_told_by_what_it_is_and_by_no_ones_part_beside_it() -> None:
+    text = chunk(
+        "The grant came from the Oxley Mill Trust, whose treasurer had signed it in the spring."
+        " The Oxley Mill Trust is a charity of the valley that owns two mills and a pond."
+    )
+    found = introduce(
+        "Oxley Mill Trust", ["Oxley Mill Trust"], [text], chinese=False, is_person=False
+    )
+    assert found is not None
+    assert found.is_told
+    assert found.said.text.startswith("The Oxley Mill Trust is a charity")
+
+
+def test_two_people_are_told_of_where_one_plays_a_part_for_the_other() -> None:
+    text = chunk(
+        "Verity Quill met Tam Vale at the fair and went home with her basket full of plums."
+        " Tam Vale, the nephew of Verity Quill, kept the mill of Oxley for eleven years."
+    )
+    some = [
+        found
+        for name in ("Verity Quill", "Tam Vale")
+        if (found := introduce(name, [name], [text], chinese=False, is_person=True))
+    ]
+    assert [one.text for one in tell_pairs(some, [text], chinese=False)] == [
+        "Tam Vale, the nephew of Verity Quill, kept the mill of Oxley for eleven years."
+    ]
+
+
+def test_two_chinese_names_are_told_of_where_a_part_alone_stands_between_them() -> None:
+    text = chunk("周明以女衣辱李青众人大笑。李青只是不出营门半步。次日周明之子周安领兵前来攻城。")
+    some = [
+        found
+        for name in ("周明", "李青", "周安")
+        if (found := introduce(name, [name], [text], chinese=True, is_person=True))
+    ]
+    assert len(some) == 3
+    told = tell_pairs(some, [text], chinese=True)
+    assert [one.text for one in told] == ["次日周明之子周安领兵前来攻城。"]
+
+
+def test_a_sentence_that_begins_with_a_pronoun_tells_little_of_a_person() -> None:
+    text = chunk(
+        "He was the uncle of Verity Quill, as all of the valley knew well enough."
+        " In those years Verity Quill kept the books of the mill and the pond."
+    )
+    found = introduce("Verity Quill", ["Verity Quill"], [text], chinese=False, is_person=True)
+    assert found is None or not found.is_told
 
 
 @pytest.mark.parametrize(
@@ -172,8 +277,8 @@ def test_a_person_has_the_form_of_a_name(name: str, is_named: bool) -> None:
 
 
 def test_a_name_with_an_initial_overlaps_the_one_without() -> None:
-    assert contents._overlap("Jo B. Vale", "Jo Vale")
-    assert not contents._overlap("Jo B. Vale", "Vale Jo")
+    assert named_things._overlap("Jo B. Vale", "Jo Vale")
+    assert not named_things._overlap("Jo B. Vale", "Vale Jo")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,272 @@
+"""Things of a kind that documents name: people, organisations, places, products.
+
+Those named in most places, each with the sentence that says best what it is, else where it is named
+and with whom; and what they are to each other. Names come from the graph of the visible documents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+from graph.text.cjk import has_han
+
+from ...storage.graph_api import Entity, sentence_spans
+from ..packing import Draft
+from .asked import tokens_of
+from .page_writer import PageWriter
+from .people import Named, introduce, is_person, tell_pairs
+from .sentences import Said, is_alike
+from .topics import Unit, units_of
+
+_KINDS = {"PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT"}
+_COMMON = 0.3
+"""A capitalised word is no name where it stands in small letters more often than this share."""
+_NO_PERSON = re.compile(r"^[A-Z]{2}|\d|[A-Z]{3}")
+_SPREADS = 3
+"""A document that names a thing counts as so many passages."""
+_MOST, _FEW, _RANKED, _FURTHER, _PAIRS = 8, 3, 24, 12, 6
+"""Most things of a kind that are told of, beside other things, and looked at; further names, and
+pairs of things, that are told at most."""
+_OFTEN = 5
+"""Documents or sections that name a person of whom nothing says who that is."""
+_LEADS = {
+    "PERSON": ("The people named most:", "提到最多的人物："),
+    "ORGANISATION": ("The organisations named most:", "提到最多的机构："),
+    "PLACE": ("The places named most:", "提到最多的地方："),
+    "PRODUCT": ("The products and programs named most:", "提到最多的产品和软件："),
+}
+
+
+@dataclass(frozen=True)
+class _Thing:
+    """A name as it is shown, its entity, and the sentence that says best what it is."""
+
+    name: str
+    entity: Entity
+    named: Named
+
+    @property
+    def is_told(self) -> bool:
+        return self.named.is_told
+
+
+@dataclass
+class NamedThings(PageWriter):
+    """Pages and lines on what the passages name."""
+
+    @cached_property
+    def units(self) -> list[Unit]:
+        """The documents, or the sections of a single one."""
+        return units_of(self.chunks)
+
+    @cached_property
+    def of_chunk(self) -> dict[str, tuple[Entity, ...]]:
+        """The entities named in each chunk, as the visible documents give them."""
+        seen, labels = self.scene.seen(), self.scene.places.labels
+        return {
+            chunk.id: tuple(
+                seen.entities[number]
+                for label in labels.get(chunk.id, ())
+                for number in seen.seen_as.get(label, ())
+            )
+            for chunk in self.chunks
+        }
+
+    @cached_property
+    def spread(self) -> Counter[Entity]:
+        """The number of units that name each entity."""
+        return Counter(
+            one
+            for unit in self.units
+            for one in {one.id: one for c in unit.chunks for one in self.of_chunk[c.id]}.values()
+        )
+
+    @cached_property
+    def _written(self) -> Counter[str]:
+        """The number of times that each word stands as it is written."""
+        return Counter(
+            word for chunk in self.chunks for word in re.findall(r"[A-Za-z][\w’'-]+", chunk.text)
+        )
+
+    def _proper(self, counted: Mapping[Entity, int]) -> list[tuple[str, Entity]]:
+        """Return the entities that read as names, the most frequent first, as they are shown."""
+        ranked = sorted(counted, key=lambda one: (-counted[one], -one.mention_count, one.name))
+        shown: list[tuple[str, Entity]] = []
+        for entity in ranked:
+            if len(shown) == _RANKED:
+                break
+            if entity.type in _KINDS and self._is_name(entity):
+                name = self._shown(entity)
+                if name and not any(_overlap(name, one) for one, _ in shown):
+                    shown.append((name, entity))
+        return shown
+
+    def _is_name(self, entity: Entity) -> bool:
+        """Check that a name's words are seldom written in small letters, of an institution one."""
+        name = entity.name
+        if re.search(r"[,/，、]|\bet\b|^何[故不以如能人处事日必用足为敢况]$", name):
+            return False
+        words = [word for word in re.findall(r"[A-Za-z][\w’'-]+", name) if word[0].isupper()]
+        proper = [
+            self._written[word.lower()] <= _COMMON * (self._written[word] + 1) for word in words
+        ]
+        is_one = any(proper) if entity.type == "ORGANISATION" else all(proper)
+        return is_one if words else has_han(name)
+
+    def _shown(self, entity: Entity) -> str:
+        """Return the entity's name in the question's language that stands in one of the chunks."""
+        names = (entity.name, *entity.aliases)
+        fitting = [name for name in names if has_han(name) == self.chinese] or [entity.name]
+        for name in fitting[:4]:
+            folded = name.casefold()
+            if any(folded in " ".join(chunk.text.split()).casefold() for chunk in self.chunks):
+                return " ".join(name.split())
+        return ""
+
+    # --- things of a kind -------------------------------------------------------------------
+
+    def named(self) -> Draft:
+        """Return the things of the kinds asked for that are named most, and say what they are."""
+        kinds = [one.kind for one in self.asked.kinds or [self.asked.aspect] if one]
+        blocks: list[str] = []
+        every: list[_Thing] = []
+        for kind in kinds:
+            some = self._things(kind, _MOST)
+            lines = [self._line(one) for one in some]
+            if names := self._further(kind, some):
+                head = self.say("Also: ", "另有：") if lines else ""
+                lines.append(f"- {head}{self.listed(names)}")
+            if lines:
+                blocks.append("\n".join((self.say(*_LEADS[kind]), *lines)))
+            every += some
+        if self.asked.relates and len(every) > 1:
+            blocks.append("\n".join((self.say("Among them:", "他们之间："), *self._among(every))))
+        return self.made("", blocks)
+
+    def people(self) -> str:
+        """Return lines on the people named most, those told of already left out."""
+        lines = [self._line(one) for one in self._things("PERSON", _FEW)]
+        return "\n".join((self.say("People:", "人物："), *lines)) if lines else ""
+
+    def _things(self, kind: str, most: int) -> list[_Thing]:
+        """Return the things of a kind named most of which something can be told.
+
+        Of others than people that is what they are, unless nothing says so of any.
+        """
+        told = [frozenset(tokens_of(one.quote)) for one in self.cited.found.values()]
+        found: list[_Thing] = []
+        for name, entity in self._named_of(kind):
+            if len([one for one in found if one.is_told]) == most:
+                break
+            said = introduce(
+                name,
+                {name, entity.name, *entity.aliases},
+                [c for c in self.chunks if entity in self.of_chunk[c.id]],
+                chinese=self.chinese,
+                is_person=kind == "PERSON",
+            )
+            if said and not any(is_alike(said.said.words, one) for one in told):
+                found.append(_Thing(name, entity, said))
+                told.append(said.said.words)
+        if kind != "PERSON":
+            found = [one for one in found if one.is_told] or found
+        return found[:most]
+
+    def _named_of(self, kind: str) -> list[tuple[str, Entity]]:
+        """Return the entities of a kind, by passages and documents that name them."""
+        held = Counter(one for some in self.of_chunk.values() for one in some)
+        counted = {
+            one: held[one] + _SPREADS * count
+            for one, count in self.spread.items()
+            if one.type == kind
+        }
+        return [pair for pair in self._proper(counted) if self._is_of(kind, pair[0])]
+
+    def _is_of(self, kind: str, name: str) -> bool:
+        """Check that a name has the form of its kind."""
+        if kind != "PERSON":
+            return True
+        things = frozenset(one.name.casefold() for one in self.spread if one.type == "PRODUCT")
+        is_thing = not things.isdisjoint(name.casefold().split())
+        return not _NO_PERSON.search(name) and (
+            is_person(name, things=things) or (self._is_single and not is_thing)
+        )
+
+    @cached_property
+    def _is_single(self) -> bool:
+        return len({one.document_id for one in self.chunks}) == 1
+
+    def _further(self, kind: str, told: Sequence[_Thing]) -> list[str]:
+        """Return further names of a kind, each with the mark of a place where it stands.
+
+        Those that several documents or sections hold, unless there are few.
+        """
+        known = {one.entity for one in told}
+        ranked = [(name, one) for name, one in self._named_of(kind) if one not in known]
+        often = [pair for pair in ranked if self.spread[pair[1]] > 1]
+        some = often if len(often) + len(told) >= _FEW else ranked
+        return [f"{name}{self._mark_of(name, one)}" for name, one in some[:_FURTHER]]
+
+    def _mark_of(self, name: str, entity: Entity) -> str:
+        """Return the mark of the first sentence with a name, "" where it is written otherwise."""
+        for chunk in self.chunks:
+            if entity in self.of_chunk[chunk.id]:
+                for start, end in sentence_spans(chunk.text):
+                    if name in chunk.text[start:end]:
+                        return f" {self.cited.mark(Said(chunk, start, end))}"
+        return ""
+
+    def _line(self, thing: _Thing) -> str:
+        """Return what a thing is; of whom much is told and nothing says so, where and with whom."""
+        mark = self.cited.mark(thing.named.said)
+        told = thing.named.said.text
+        is_often = self.spread[thing.entity] >= _OFTEN
+        if not thing.is_told and is_often and thing.entity.type == "PERSON":
+            told = self._whereabouts(thing.entity)
+        return f"- {thing.name}{self.say(': ', '：')}{told} {mark}"
+
+    def _whereabouts(self, entity: Entity) -> str:
+        """Return in how many documents or sections a person is named, and with whom mostly."""
+        count, single = self.spread[entity], self._is_single
+        english = f"named in {count} {'section' if single else 'document'}{'s' * (count > 1)}"
+        chinese = f"见于 {count} {'节' if single else '份文档'}"
+        ranked = [pair for pair in self._named_of(entity.type) if pair[1] != entity]
+        with_it = [some for some in self.of_chunk.values() if entity in some]
+        company = Counter(
+            name for some in with_it for name, one in ranked if one in some
+        ).most_common(_FEW)
+        if company:
+            names = self.listed(name for name, _ in company)
+            english += f", mostly with {names}"
+            chinese += f"，多与{names}一起提到"
+        return self.say(english, chinese)
+
+    def _among(self, some: Sequence[_Thing]) -> list[str]:
+        """Return what these are to each other, and which are named together most."""
+        told = tell_pairs([one.named for one in some], self.chunks, chinese=self.chinese)
+        lines = [self.cited.line(one, self.chinese) for one in told[:_PAIRS]]
+        counts = Counter(
+            pair
+            for held in self.of_chunk.values()
+            for pair in combinations([one for one in some if one.entity in held], 2)
+        )
+        pairs = [
+            f"{one.name}{self.say(' and ', '与')}{other.name}{self.say(f' ({n})', f'（{n}）')}"
+            for (one, other), n in counts.most_common(_PAIRS)
+        ]
+        if pairs:
+            often = self.say("Named together most, by passages: ", "同一段落里一起提到最多：")
+            lines.append(f"- {often}{self.say('; ', '；').join(pairs)}")
+        return lines
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Check for names of which one holds the words of the other in order (*Jo B. Vale*)."""
+    first, second = sorted((one.casefold(), other.casefold()), key=len)
+    words = iter(second.split())
+    return first in second or all(word in words for word in first.split())
