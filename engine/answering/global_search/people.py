@@ -43,7 +43,7 @@ ROLE = re.compile(
 )
 """A part that one plays for another, or in the world."""
 _PART_HAN = re.compile(rf"[之的](?:{_KIN_HAN}|{_PARTS_HAN})|{_PARTS_HAN}")
-"""What stands between two Chinese names of which the second plays this part for the first."""
+"""Text between two Chinese names of which the second plays this part for the first."""
 
 
 @dataclass(frozen=True)
