@@ -62,8 +62,9 @@ _ASPECTS = (
             r"|agencies", "机构|组织|公司|企业|单位", kind="ORGANISATION"),
     _aspect("places", r"places?|locations?|cit(?:y|ies)|towns?|countr(?:y|ies)",
             "地方|地点|地名|城市|国家", kind="PLACE"),
-    _aspect("products", r"programs?|software|tools?|products?|applications?",
-            "软件|程序|工具|产品", kind="PRODUCT"),
+    _aspect("products", r"programs?|software|tools?|products?|applications?|ships?|vessels?"
+            r"|instruments?|devices?|machines?", "软件|程序|工具|产品|船只?|仪器|设备",
+            kind="PRODUCT"),
     _aspect(TIME, r"(?:what |which |the )?(?:key |main )?(?:events?|happen\w*"
                   r"|took place)(?: and)? ?(?:when|in what order)?"
             r"|when|timeline|chronolog\w+|sequence of events|in what order",
@@ -126,7 +127,8 @@ _LIGHT = re.compile(
     r"|different|various|named|raised|arise\w*|face[ds]?|did|much|many|set|people|institutions?"
     r"|parts?|roles?|play(?:s|ed)?"
     r"|lasting|gr[eo]w|described|listed|told|teach\w*|run|through)\b"
-    r"|structured|organi[sz]ed|divided|有没有|那|[章节]|用到|书?\s*分?\s*[为成]?\s*几?个?部分"
+    r"|structured|organi[sz]ed|divided|有没有|那|[章节]|用到"
+    r"|书?\s*由?分?\s*[为成]?\s*几?个?部分(?:[组构]成)?|这?[前后]?[几一二三四五六七八九十百\d]+[章回节卷篇]"
     r"|哪?[些几]?事情?(?=\W*$)|一下|存在|提到|出现|遇到|哪里|去了?|来自?|几",
     re.IGNORECASE,
 )

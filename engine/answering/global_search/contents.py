@@ -115,7 +115,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     page = _Page(scene, watch, asked, ordered, found, len(by_document), about)
     match asked.aspect and asked.aspect.name:
         case _ if asked.aspect and asked.aspect.kind:
-            return page.named()
+            return page.named() or page.whole()
         case "time":
             return page.events()
         case None if not told:

@@ -130,20 +130,24 @@ class NamedThings(PageWriter):
 
     # --- things of a kind -------------------------------------------------------------------
 
-    def named(self) -> Draft:
-        """Return the things of the kinds asked for that are named most, and say what they are."""
+    def named(self) -> Draft | None:
+        """Return the things of the kinds asked for that are named most, and say what they are.
+
+        None where no sentence tells anything of one: names alone are often of another kind.
+        """
         kinds = [one.kind for one in self.asked.kinds or [self.asked.aspect] if one]
         blocks: list[str] = []
         every: list[_Thing] = []
         for kind in kinds:
             some = self._things(kind, _MOST)
             lines = [self._line(one) for one in some]
-            if names := self._further(kind, some):
-                head = self.say("Also: ", "另有：") if lines else ""
-                lines.append(f"- {head}{self.listed(names)}")
+            if lines and (names := self._further(kind, some)):
+                lines.append("- " + self.say("Also: ", "另有：") + self.listed(names))
             if lines:
                 blocks.append("\n".join((self.say(*_LEADS[kind]), *lines)))
             every += some
+        if not every:
+            return None
         if self.asked.relates and len(every) > 1:
             blocks.append("\n".join((self.say("Among them:", "他们之间："), *self._among(every))))
         return self.made("", blocks)
