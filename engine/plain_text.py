@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .prompts import Language, language_of
@@ -38,6 +38,24 @@ def strip_markdown(text: str, *, columns: Sequence[str] = ()) -> str:
         text = _STRESS.sub(r"\2", text)
     text = text.replace("**", "")
     return " ".join(_MARK.sub(r"(\1)", text).split())
+
+
+def without_marks(text: str) -> str:
+    """Return a text with its own `[3]` as `(3)`, which is no citation; code stays as it is."""
+    return outside_code(text, lambda part: _MARK.sub(r"(\1)", part))
+
+
+def outside_code(text: str, change: Callable[[str], str]) -> str:
+    """Change what stands outside of the fenced code blocks of a text."""
+    parts: list[str] = []
+    last = 0
+    for code in _CODE.finditer(text):
+        parts += [change(text[last : code.start()]), code.group()]
+        last = code.end()
+    return "".join([*parts, change(text[last:])])
+
+
+_CODE = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def table_cells(text: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from graph.text.cjk import in_script_of
 
 from ..events import Event, Listener, PassagesEvent, TokensEvent, compose_listeners
+from ..plain_text import outside_code
 from ..prompts import Language, is_abstention, language_of
 from ..types import Answer, Citation, Passage, TraceStep
 
@@ -97,7 +98,10 @@ def global_events(on_event: Listener, first: Answer) -> Listener:
 
 
 def _moved(text: str, *, by: int) -> str:
-    return _MARK.sub(lambda match: f"[{int(match.group(1)) + by}]", text)
+    def moved(part: str) -> str:
+        return _MARK.sub(lambda match: f"[{int(match.group(1)) + by}]", part)
+
+    return outside_code(text, moved)
 
 
 def _all_passages(local: Answer, overview: Answer) -> tuple[Passage, ...]:
@@ -127,7 +131,7 @@ def _renumbered(text: str, numbers: Mapping[int, int]) -> str:
         old = int(match.group(1))
         return f"[{numbers[old]}]" if old in numbers else match.group()
 
-    return _REPEATED.sub(r"\1", _MARK.sub(number, text))
+    return outside_code(text, lambda part: _REPEATED.sub(r"\1", _MARK.sub(number, part)))
 
 
 def _unrepeated(text: str, known: Collection[int]) -> str:

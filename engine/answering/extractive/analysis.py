@@ -30,11 +30,14 @@ from .sentence_scoring import (
 )
 from .sentence_selection import (
     SURE_WHEN_READ,
+    Unit,
     chain_text,
     read_shares,
     select_sentences,
     sentence_shares,
+    sentence_units,
     with_adjoining,
+    with_beside,
 )
 
 SHOWN_OF = 3
@@ -55,6 +58,7 @@ class Analysis:
     rows: list[int]
     span: Candidate | None
     compared: TwoSidedComparison | None
+    units: Sequence[Unit | None] = ()
 
     @property
     def sentences(self) -> list[Sentence]:
@@ -88,8 +92,9 @@ def analyse(
     sure: float,
     read: Reader | None,
     types: Mapping[str, str],
+    in_units: bool = False,
 ) -> Analysis:
-    """Select sentences and the short answer."""
+    """Select sentences and the short answer; `in_units`: with what belongs to each."""
     compared = compare_sides(
         question,
         [each.sentence for each in weighed],
@@ -98,26 +103,34 @@ def analyse(
         scores=[each.score for each in weighed],
     )
     span = None
+    units: Sequence[Unit | None] = ()
     if compared is not None and (compared.verdict is not None or compared.is_choice):
         rows = _both(compared, limit=limit)
     else:
         spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
         share = sentence_shares(weighed, spans)
         if read is not None:
-            share = read_shares(question, weighed, share, passages, read)
+            if in_units and asked.language == "en":
+                units = sentence_units(weighed, passages)
+            share = read_shares(question, weighed, share, passages, read, units=units)
             sure = max(sure, SURE_WHEN_READ[asked.language])
-        rows = select_sentences(weighed, share, wanted=wanted, limit=limit, enough=sure)
+        rows = select_sentences(
+            weighed, share, wanted=wanted, limit=limit, enough=sure, units=units
+        )
         shown = [each for each in spans if each.row in rows]
         if asked.language == "zh":
             rows = with_adjoining(rows, weighed, passages)
         if isinstance(read, SpanReader):
-            chains = {row: chain_text(weighed, row, passages) for row in rows}
+            beside = with_beside(rows, share, units)
+            chains = {row: chain_text(weighed, row, passages) for row in beside}
             found, matrix = read_candidates(
                 question, weighed, chains, asked=asked, wanted=wanted, reader=read, types=types
             )
             shown = rank_read_spans(found, matrix)
         span = _shown(question, asked, shown, weighed)
-    return Analysis(question, asked, wanted, passages, weighed, rows, span, compared)
+        if span is not None and span.row not in rows:  # it stands beside the selected one
+            rows = [span.row if units[row] == units[span.row] else row for row in rows]
+    return Analysis(question, asked, wanted, passages, weighed, rows, span, compared, units)
 
 
 def _shown(

@@ -54,6 +54,7 @@ from .sentence_selection import (
     carried_terms,
     chain_text,
     is_title,
+    unit_text,
     weight_share,
 )
 
@@ -129,7 +130,7 @@ def _answer_within(
         question, sentences, passages,
         weight=weight, intent=intent, limit=max_sentences, sure=sure, types=types,
         read=None if intent else chooser,
-        known_as=known_as,
+        known_as=known_as, in_units=one_excerpt,
     )  # fmt: skip
     if isinstance(found, Draft):
         return found
@@ -218,6 +219,7 @@ def _analysed(
     types: Mapping[str, str],
     read: Reader | None,
     known_as: KnownAs,
+    in_units: bool,
 ) -> tuple[Analysis, bool] | Draft:
     """Select sentences, and return whether they plainly state what is asked; or abstain."""
     asked = classify_question(question)
@@ -242,7 +244,7 @@ def _analysed(
         return abstain(asked.language, detail=f"nothing states the {fact.relation} asked for")
     analysis = analyse(
         question, asked, passages, weighed,
-        wanted=wanted, limit=limit, sure=sure, read=read, types=types,
+        wanted=wanted, limit=limit, sure=sure, read=read, types=types, in_units=in_units,
     )  # fmt: skip
     if facts:
         analysis = stating(analysis, facts, limit=limit)
@@ -349,6 +351,16 @@ def _by_likeness(
     return {**found, "logit": logit, "held": held, "evidence": held}
 
 
+def _read_rows(analysis: Analysis, read: Reader) -> NDArray[np.float64]:
+    """Return how each selected sentence is read, alone or with what belongs to it, the higher."""
+    units = [
+        unit_text(analysis.weighed, row, analysis.passages, analysis.units)
+        for row in analysis.rows
+    ]
+    alone = read(analysis.question, _chains(analysis))
+    return np.maximum(alone, read(analysis.question, units))
+
+
 def _chains(analysis: Analysis) -> list[str]:
     return [chain_text(analysis.weighed, row, analysis.passages) for row in analysis.rows]
 
@@ -402,11 +414,10 @@ def _excerpts(
         )  # fmt: skip
     if read is None or analysis.compared is not None or analysis.asked.language != "en":
         return []
-    chains = [chain_text(weighed, row, passages) for row in analysis.rows]
     return told_at_one_place(
         question, passages, weighed,
         wanted=analysis.wanted, read=read, text_at=text_at,
-        beside=float(read(question, chains).max()),
+        beside=float(_read_rows(analysis, read).max()),
     )  # fmt: skip
 
 
@@ -465,7 +476,8 @@ def _further(
     if read is None or not others or analysis.is_chain:
         return list(others)
     logits = read(
-        analysis.question, [chain_text(weighed, row, passages) for row in (first, *others)]
+        analysis.question,
+        [unit_text(weighed, row, passages, analysis.units) for row in (first, *others)],
     )
     if logits[0] < WEAK:
         return []
@@ -505,7 +517,7 @@ def _logits(analysis: Analysis, excerpts: Sequence[Excerpt], read: Reader | None
     if not isinstance(read, SpanReader):
         return []
     chosen = [each.logit for each in excerpts if each.logit is not None]
-    return chosen or read(analysis.question, _chains(analysis)).tolist()
+    return chosen or _read_rows(analysis, read).tolist()
 
 
 def _inside(

@@ -16,6 +16,7 @@ from typing import Literal
 from graph.text.cjk import count_han
 
 from ...chunking.structure import Block, Section, sections
+from ...plain_text import without_marks
 from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
@@ -276,14 +277,13 @@ def cut_long(text: str, *, words: int = LONGEST_WORDS) -> int:
 
 _HANGING = re.compile(r"\n[ \t]*(?:[-*+•]|\d{1,3}[.)]|#{1,6} [^\n]*)\s*$")
 """The mark of an item, or a heading, of which nothing is left."""
-_MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
 
 
 def plain_excerpt(text: str, start: int, end: int) -> str:
     """Return a part of a text as it is shown: wrapped lines joined, its own `[3]` as `(3)`."""
     line = text.rfind("\n", 0, start) + 1  # a line is known to be wrapped by its length
-    shown = _reflowed(_MARK.sub(r"(\1)", text[line:end]))
-    before = _MARK.sub(r"(\1)", text[line:start])
+    shown = _reflowed(without_marks(text[line:end]))
+    before = without_marks(text[line:start])
     return shown.removeprefix(before) if before else shown
 
 

@@ -227,6 +227,51 @@ def _beginning(item: str) -> str:
     return f"{item[:end].rstrip()} …" if item[end:].strip() else item[:end].rstrip()
 
 
+UNIT_WORDS = 60
+"""Most words of what is read and shown with a sentence."""
+_MARKED = re.compile(r"(?m)^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t]")
+
+
+def unit_of(
+    place: int, passage: Passage, blocks: Sequence[ExcerptBlock] | None = None
+) -> tuple[int, int] | None:
+    """Return the section, the item of a list or the paragraph around a place, where it is short.
+
+    What a parameter is for stands apart from its name above it, and from its default in a table.
+    `blocks` are those of the passage, if at hand.
+    """
+    text, blocks = passage.text, split_blocks([passage]) if blocks is None else blocks
+    block = next((each for each in blocks if each.start <= place < each.end), None)
+    if block is None:
+        return None
+    own = [each for each in blocks if in_section(each, block)]
+    units = []
+    if own[0].section_start < own[0].start:
+        units.append((own[0].section_start, own[-1].end))
+    if block.form in LISTED:
+        starts = [block.start + match.start() for match in _MARKED.finditer(block.text)]
+        above = [each for each in starts if each <= place] or [block.start]
+        begun = above[-1] if len(above) < 2 or not _is_term(text, *above[-2:]) else above[-2]
+        units.append((begun, min((each for each in starts if each > place), default=block.end)))
+    elif block.form == "prose":
+        before = text.rfind("\n\n", block.start, place)
+        behind = text.find("\n\n", place, block.end)
+        units.append((
+            block.start if before < 0 else before + 2, block.end if behind < 0 else behind
+        ))  # fmt: skip
+    return next((unit for unit in units if count_words(text[slice(*unit)]) <= UNIT_WORDS), None)
+
+
+def _is_term(text: str, item: int, next_one: int) -> bool:
+    """Check for an item of a few words that the next, deeper one explains."""
+    depths = [len(text[at:]) - len(text[at:].lstrip(" \t")) for at in (item, next_one)]
+    return depths[0] < depths[1] and count_words(text[item:next_one]) <= TERM_WORDS
+
+
+TERM_WORDS = 8
+"""Most words of an item that is a term."""
+
+
 def short_excerpt(best: Best, passage: Passage) -> Excerpt:
     """Show a block by itself."""
     block = best.block

@@ -13,7 +13,7 @@ from ..packing import Draft, cite_span
 from .analysis import Analysis
 from .blocks import count_words, plain_excerpt
 from .comparison import TwoSidedComparison
-from .extent import Excerpt, render_excerpt
+from .extent import Excerpt, render_excerpt, unit_of
 from .sentence_selection import join_adjoining
 
 LATE = 25
@@ -53,9 +53,10 @@ def tell_excerpts(excerpts: Sequence[Excerpt], *, figures: Mapping[str, float]) 
 def tell_sentences(
     read: Analysis, context: Excerpt | None, *, figures: Mapping[str, float]
 ) -> Draft:
-    """Present sentences, and below them the block around the first."""
+    """Present sentences, the first within the block around it, others in a short one of theirs."""
     lines, citations = _present(read.sentences, read.passages)
     if context is not None:
+        lines, citations = _in_units(lines, citations, read)
         lines, citations = _with_context(lines, citations, context)
     text = "\n".join(f"{line} [{number}]" for number, line in enumerate(lines, start=1))
     strength, of = figures["evidence"], len(read.weighed)
@@ -111,12 +112,39 @@ def _with_context(
     )
 
 
+def _in_units(
+    lines: list[str], citations: list[Citation], read: Analysis
+) -> tuple[list[str], list[Citation]]:
+    """Show each further sentence with what belongs to it, where that is short; once."""
+    told: list[tuple[str, Citation]] = [(lines[0], citations[0])]
+    for sentence, line, citation in zip(read.sentences[1:], lines[1:], citations[1:], strict=True):
+        passage = read.passages[sentence.passage]
+        unit = None if sentence.columns else unit_of(sentence.start, passage)
+        if unit is not None:
+            line = plain_excerpt(passage.text, *unit)
+            citation = cite_span(passage, *unit, number=citation.number)
+        place = (citation.document_id, citation.start, citation.end)
+        if not any(_holds(one, place) for _, one in told):
+            told.append((line, citation))
+    return [line for line, _ in told], [
+        replace(one, number=number) for number, (_, one) in enumerate(told, start=1)
+    ]
+
+
+def _holds(citation: Citation, place: tuple[str, int, int]) -> bool:
+    document_id, start, end = place
+    return citation.document_id == document_id and citation.start <= start < end <= citation.end
+
+
 def _item_of(context: Excerpt, first: int, last: int) -> tuple[int, int] | None:
     """Return the item of a list that holds a sentence and says enough to stand alone."""
     items = [match for match in _ITEM.finditer(context.text) if "|" not in match.group()]
     starts = [context.start + match.start() for match in items]
     start = max((each for each in starts if each <= first), default=None)
-    end = min((each for each in starts if each >= last), default=context.end)
+    ends = [*(each for each in starts if each >= last), context.end]
+    end, *further = ends
+    while further and context.source.text[first:end].rstrip().endswith((":", "：")):
+        end, *further = further  # it leads to the next item
     if start is None or count_words(context.source.text[start:end]) < WHOLE_ITEM:
         return None
     return start, end

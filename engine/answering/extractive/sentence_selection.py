@@ -8,6 +8,7 @@ Chinese sentence comes what follows it in its section: that often holds what it 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -22,8 +23,9 @@ from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...types import Passage
 from .answer_spans import Candidate, softmax
-from .blocks import count_words
+from .blocks import count_words, split_blocks
 from .excerpt import EACH_OF, Reader
+from .extent import unit_of
 from .sentence_scoring import ScoredSentence
 
 SURE = 0.85
@@ -54,8 +56,11 @@ def select_sentences(
     wanted: Mapping[str, float],
     limit: int,
     enough: float = SURE,
+    units: Sequence[Unit | None] = (),
 ) -> list[int]:
     """Select rows: the likeliest sentence, the one that leads to it, then further ones.
+
+    Of what is read and shown together (`units`, of each row) one is selected.
 
     `share` is how likely each sentence is to hold the answer. Further ones are added, at most up
     to `limit`, until one of them holds the answer with the probability `enough` and they
@@ -69,7 +74,14 @@ def select_sentences(
     carried = frozenset[str]().union(*(carried_terms(weighed[row], wanted) for row in chosen))
     likely = [row for row in order[:LOOKED_AT] if row not in chosen]
     while len(chosen) < limit:
-        rest = [row for row in likely if row not in chosen and not _repeats(weighed, row, chosen)]
+        told = {units[row] for row in chosen if units and units[row]}
+        rest = [
+            row
+            for row in likely
+            if row not in chosen
+            and not (units and units[row] in told)
+            and not _repeats(weighed, row, chosen)
+        ]
         gains = {
             row: weight_share(carried_terms(weighed[row], wanted) - carried, wanted) for row in rest
         }
@@ -98,12 +110,28 @@ def sentence_shares(
     return np.asarray((likely + by_span) / 2)
 
 
-READ_SENTENCES = 10
-"""Sentences that reach the reader, likeliest first."""
+Unit = tuple[int, int, int]
+"""Passage, start and end of what a sentence is read and shown with."""
+READ_SENTENCES, READ_UNITS, READ_BESIDE = 10, 14, 4
+"""Sentences that reach the reader, likeliest first, units of them in English, and sentences beside
+the selected ones in which a short answer is looked for."""
 READ = 0.6
 """Weight of the reader's logit beside the log share."""
 LOWEST, HIGHEST = -8.0, 11.0
 """Bounds of a logit; a sentence that was not read has the lowest."""
+
+
+def sentence_units(
+    weighed: Sequence[ScoredSentence], passages: Sequence[Passage]
+) -> list[Unit | None]:
+    """Return what each sentence is read and shown with, where that is short; None for others."""
+    blocks = {row: split_blocks([passage]) for row, passage in enumerate(passages)}
+    found: list[Unit | None] = []
+    for each in weighed:
+        row = each.sentence.passage
+        unit = unit_of(each.sentence.start, passages[row], blocks[row])
+        found.append((row, *unit) if unit else None)
+    return found
 
 
 def read_shares(
@@ -112,15 +140,71 @@ def read_shares(
     share: NDArray[np.float64],
     passages: Sequence[Passage],
     read: Reader,
+    *,
+    units: Sequence[Unit | None] = (),
 ) -> NDArray[np.float64]:
     """Weigh the likeliest sentences by the reader, each behind the sentence that leads to it.
 
-    Alone, the last sentence of a chain does not name what the question asks about.
+    Alone, the last sentence of a chain does not name what the question asks about, nor what a
+    parameter is for the parameter: sentences of a unit are read together.
     """
     order = _rows_to_read(weighed, share, language_of(question))
+    if any(units):
+        share = _joint(share, units)
+        order = _rows_of_units(share, units)
     logits = np.full(share.size, LOWEST)
-    logits[order] = read(question, [chain_text(weighed, int(row), passages) for row in order])
+    texts = [unit_text(weighed, row, passages, units) for row in order]
+    logits[order] = read(question, texts)
     return softmax(np.log(share + 1e-6) + READ * np.clip(logits, LOWEST, HIGHEST))
+
+
+def _joint(share: NDArray[np.float64], units: Sequence[Unit | None]) -> NDArray[np.float64]:
+    """Give the likeliest sentence of each unit the shares of all of them."""
+    of_unit: defaultdict[Unit | int, list[int]] = defaultdict(list)
+    for row, unit in enumerate(units):
+        of_unit[row if unit is None else unit].append(row)
+    joint = share.copy()
+    for rows in of_unit.values():
+        best = max(rows, key=lambda row: (share[row], -row))
+        joint[best] = share[rows].sum()
+    return joint
+
+
+def _rows_of_units(share: NDArray[np.float64], units: Sequence[Unit | None]) -> list[int]:
+    """Return the likeliest row of each of the likeliest units."""
+    rows: dict[Unit | int, int] = {}
+    for row in np.lexsort((np.arange(share.size), -share)).tolist():
+        rows.setdefault(units[row] or row, row)
+        if len(rows) == READ_UNITS:
+            break
+    return list(rows.values())
+
+
+def with_beside(
+    rows: Sequence[int], share: NDArray[np.float64], units: Sequence[Unit | None]
+) -> list[int]:
+    """Return rows, and behind them the likeliest others that stand in their units."""
+    told = {units[row] for row in rows if units and units[row]}
+    others = [row for row, unit in enumerate(units) if unit in told and row not in rows]
+    others.sort(key=lambda row: (-share[row], row))
+    return [*rows, *others[:READ_BESIDE]]
+
+
+def unit_text(
+    weighed: Sequence[ScoredSentence],
+    row: int,
+    passages: Sequence[Passage],
+    units: Sequence[Unit | None],
+) -> str:
+    """Return a sentence with its unit, behind the one that leads to it, as a reader reads them."""
+    unit = units[row] if units else None
+    if unit is None:
+        return chain_text(weighed, row, passages)
+    passage, start, end = unit
+    text = " ".join(passages[passage].text[start:end].split())
+    whole = ": ".join((*_above(weighed[row].sentence, passages), text))
+    hop = weighed[row].hop
+    return whole if hop is None else f"{_placed(weighed[hop].sentence, passages)}\n{whole}"
 
 
 def _rows_to_read(
@@ -144,12 +228,16 @@ def chain_text(weighed: Sequence[ScoredSentence], row: int, passages: Sequence[P
 
 def _placed(sentence: Sentence, passages: Sequence[Passage]) -> str:
     """Return a sentence behind its title and its heading."""
-    title = passages[sentence.passage].title
-    above = dict.fromkeys(name for name in (title, sentence.heading) if name)
     text = strip_markdown(sentence.text, columns=sentence.columns)
     if sentence.tells:
         text = _LIFE_DATES.sub(r"(born \1, died \2)", text, count=1)
-    return ": ".join((*above, text))
+    return ": ".join((*_above(sentence, passages), text))
+
+
+def _above(sentence: Sentence, passages: Sequence[Passage]) -> list[str]:
+    """Return the title and the heading above a sentence."""
+    title = passages[sentence.passage].title
+    return list(dict.fromkeys(name for name in (title, sentence.heading) if name))
 
 
 _LIFE_DATES = re.compile(r"\(([^()]{0,80}?\d{3,4})\s*[–—-]\s*([^()]{0,40}?\d{3,4})\)")

@@ -133,7 +133,7 @@ class NamedThings(PageWriter):
     def named(self) -> Draft | None:
         """Return the things of the kinds asked for that are named most, and say what they are.
 
-        None where no sentence tells anything of one: names alone are often of another kind.
+        None where none is named.
         """
         kinds = [one.kind for one in self.asked.kinds or [self.asked.aspect] if one]
         blocks: list[str] = []
@@ -141,12 +141,13 @@ class NamedThings(PageWriter):
         for kind in kinds:
             some = self._things(kind, _MOST)
             lines = [self._line(one) for one in some]
-            if lines and (names := self._further(kind, some)):
-                lines.append("- " + self.say("Also: ", "另有：") + self.listed(names))
+            if names := self._further(kind, some):
+                also = self.say("Also: ", "另有：") if lines else ""
+                lines.append(f"- {also}{self.listed(names)}")
             if lines:
                 blocks.append("\n".join((self.say(*_LEADS[kind]), *lines)))
             every += some
-        if not every:
+        if not blocks:
             return None
         if self.asked.relates and len(every) > 1:
             blocks.append("\n".join((self.say("Among them:", "他们之间："), *self._among(every))))

@@ -11,9 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractive_answer
-from engine.answering.extractive.blocks import WINDOW_WORDS, count_words, split_blocks
+from engine.answering.extractive.blocks import (
+    WINDOW_WORDS,
+    count_words,
+    plain_excerpt,
+    split_blocks,
+)
 from engine.answering.extractive.chinese.known_as import KnownAs
-from engine.answering.extractive.extent import Excerpt, render_excerpt
+from engine.answering.extractive.extent import Excerpt, render_excerpt, unit_of
 from engine.answering.extractive.intent import (
     compared_sides,
     definition_subject,
@@ -458,7 +463,7 @@ def test_a_fact_is_told_by_the_block_that_is_plainly_better_than_its_sentences(
 ) -> None:
     text = (
         "## The Gull\n\nThe Gull was built in Bergen.\n\n"
-        "## The yard\n\nIt lay still in 1961 and works on Mondays.\n\nNobody sings.\n"
+        f"## The yard\n\nIt lay still in 1961 and works on Mondays.\n\n{OTHERS}\n\nNobody sings.\n"
     )
 
     def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -489,6 +494,42 @@ class _SentenceReader(_WindowReader):
 
     def __call__(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         return np.array([(6.0 if OTHERS not in each else 5.0) * ("-S" in each) for each in texts])
+
+
+def test_what_a_parameter_is_for_is_read_and_shown_with_its_name_and_default() -> None:
+    text = (
+        "## MaxSessions\n\n| type | default |\n| --- | --- |\n| integer | 200 |\n\n"
+        "Sets how many sessions are taken.\n\n"
+        f"## PermitPlain\n\n{OTHERS}\n\nSessions of the server are taken in plain text, too.\n"
+    )
+
+    def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([6.0 if "200" in each and "taken" in each else 1.0 for each in texts])
+
+    draft = _asked("How many sessions are taken by the server?", [_passage(text)], read=read)
+
+    assert "| integer | 200 |" in draft.text
+    assert "Sets how many sessions are taken." in draft.text
+
+
+def test_a_short_item_is_shown_with_the_term_that_it_explains() -> None:
+    text = (
+        f"{OTHERS}\n\n- Auto\n  - The best filter is tried.\n- FIR\n"
+        "  - An impulse response. Good for photographs.\n"
+    )
+    start, end = unit_of(text.index("Good for"), _passage(text)) or (0, 0)
+    assert text[start:end].strip() == "- FIR\n  - An impulse response. Good for photographs."
+
+
+def test_a_long_section_is_no_unit_of_its_sentences() -> None:
+    text = "## The yard\n\n" + " ".join(["The men of the yard rest."] * 15)
+    assert unit_of(text.index("rest"), _passage(text)) is None
+
+
+def test_code_keeps_its_numbers_in_brackets() -> None:
+    text = "Open it [2]:\n\n```\nopen(argv[1])\n```\n\nSee [3]."
+    shown = plain_excerpt(text, 0, len(text))
+    assert shown == "Open it (2):\n\n```\nopen(argv[1])\n```\n\nSee (3)."
 
 
 def test_the_sentence_that_answers_stands_first_where_its_excerpt_says_it_late() -> None:
