@@ -269,6 +269,8 @@ def test_a_sentence_that_begins_with_a_pronoun_tells_little_of_a_person() -> Non
         ("梅芙·托兰", True),
         ("网关", False),
         ("何故", False),
+        ("于马下", False),
+        ("于禁", True),
         ("Linux Mint", False),
     ],
 )
