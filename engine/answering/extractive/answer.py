@@ -354,8 +354,7 @@ def _by_likeness(
 def _read_rows(analysis: Analysis, read: Reader) -> NDArray[np.float64]:
     """Return how each selected sentence is read, alone or with what belongs to it, the higher."""
     units = [
-        unit_text(analysis.weighed, row, analysis.passages, analysis.units)
-        for row in analysis.rows
+        unit_text(analysis.weighed, row, analysis.passages, analysis.units) for row in analysis.rows
     ]
     alone = read(analysis.question, _chains(analysis))
     return np.maximum(alone, read(analysis.question, units))

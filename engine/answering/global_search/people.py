@@ -14,7 +14,9 @@ from ...storage.graph_api import Chunk, han_surname, sentence_spans
 from .sentences import Said, is_in
 from .standalone import MAX_WORDS, is_listing, is_unpaired, stands_alone, word_count
 
-_PERSON_ZH = re.compile(r"(?!何[故不以如]|于.{0,2}[下上中内外前后里]$)[^\W\da-zA-Z]{2,4}|[^\W\da-zA-Z]+·[^\W\da-zA-Z]+")
+_PERSON_ZH = re.compile(
+    r"(?!何[故不以如]|于.{0,2}[下上中内外前后里]$)[^\W\da-zA-Z]{2,4}|[^\W\da-zA-Z]+·[^\W\da-zA-Z]+"
+)
 _IS, _ROLE_TOLD, _ROLE_NEAR, _ACTS, _LEANING, _PARTLY, _FEWEST = 4.0, 2.5, 1.5, 0.5, 0.7, 0.6, 5
 """Worth of "X is a …", of "the bursar, X", of a role near a name and of a sentence that begins with
 the name; factors for a sentence that leans on what stands before and for one with a part of the
