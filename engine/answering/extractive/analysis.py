@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ...prompts import language_of
 from ...retrieval.passages import Sentence
 from ...storage.tokenization import TokenWeight
@@ -64,6 +66,12 @@ class Analysis:
     def sentences(self) -> list[Sentence]:
         """Return the selected sentences in reading order."""
         return [self.weighed[row].sentence for row in self.rows]
+
+    @property
+    def told(self) -> list[Sentence]:
+        """Return the selected sentences, and behind them all others of their units."""
+        rows = with_beside(self.rows, np.zeros(len(self.weighed)), self.units, most=None)
+        return [self.weighed[row].sentence for row in rows]
 
     @property
     def is_chain(self) -> bool:

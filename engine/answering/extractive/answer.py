@@ -273,7 +273,7 @@ def _figures(
     compared = analysis.compared
     found = evidence_features(
         analysis.question,
-        _inside(excerpts, sentences, analysis.passages) or analysis.sentences,
+        _inside(excerpts, sentences, analysis.passages) or analysis.told,
         analysis.passages,
         wanted=analysis.wanted,
         decided=compared is not None and compared.verdict is not None,
@@ -287,7 +287,7 @@ def _figures(
     elif read is not None and analysis.asked.language == "zh" and not analysis.is_decided:
         read_as = logits or read(analysis.question, _chains(analysis)).tolist()
         found = _by_likeness(found, read_as, are_sentences=intent is None or not excerpts)
-    elif max(logits, default=0.0) >= SAID_FROM:
+    elif max(logits or _of_units(analysis, read), default=0.0) >= SAID_FROM:
         found = {**found, "held": max(found["held"], SAID)}
     if is_stated:
         found = {**found, **{name: max(found[name], STATED) for name in ("held", "evidence")}}
@@ -358,6 +358,14 @@ def _read_rows(analysis: Analysis, read: Reader) -> NDArray[np.float64]:
     ]
     alone = read(analysis.question, _chains(analysis))
     return np.maximum(alone, read(analysis.question, units))
+
+
+def _of_units(analysis: Analysis, read: Reader | None) -> list[float]:
+    """Return how the selected sentences are read that are shown with what belongs to them."""
+    if read is None or not analysis.units:
+        return []
+    logits = _read_rows(analysis, read).tolist()
+    return [one for row, one in zip(analysis.rows, logits, strict=True) if analysis.units[row]]
 
 
 def _chains(analysis: Analysis) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...storage.graph_api import sentence_spans
+from ...storage.tokenization import tokens
 from ...types import Passage
 from ..packing import TextAt
 from .blocks import (
@@ -238,6 +239,7 @@ def unit_of(
     """Return the section, the item of a list or the paragraph around a place, where it is short.
 
     What a parameter is for stands apart from its name above it, and from its default in a table.
+    A heading whose words all stand below it is left out.
     `blocks` are those of the passage, if at hand.
     """
     text, blocks = passage.text, split_blocks([passage]) if blocks is None else blocks
@@ -246,8 +248,10 @@ def unit_of(
         return None
     own = [each for each in blocks if in_section(each, block)]
     units = []
-    if own[0].section_start < own[0].start:
-        units.append((own[0].section_start, own[-1].end))
+    begins, first, last = own[0].section_start, own[0].start, own[-1].end
+    if begins < first:
+        is_said = {*tokens(text[begins:first])} <= {*tokens(text[first:last])}
+        units.append((first if is_said else begins, last))
     if block.form in LISTED:
         starts = [block.start + match.start() for match in _MARKED.finditer(block.text)]
         above = [each for each in starts if each <= place] or [block.start]

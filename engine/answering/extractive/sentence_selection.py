@@ -42,6 +42,8 @@ COVERED = 0.8
 """Target share of the question's weight covered by the selection."""
 LEAST_GAIN = 0.1
 """Minimum share of the weight a further sentence must add."""
+LEAST_SHARE = 0.02
+"""Least likelihood of a further sentence where the others are shown with what belongs to them."""
 LONGEST_TITLE = 40
 """Characters of a title, at most."""
 ADJOINING_WORDS = 75
@@ -75,10 +77,12 @@ def select_sentences(
     likely = [row for row in order[:LOOKED_AT] if row not in chosen]
     while len(chosen) < limit:
         told = {units[row] for row in chosen if units and units[row]}
+        least = LEAST_SHARE if told else 0.0
         rest = [
             row
             for row in likely
             if row not in chosen
+            and share[row] >= least
             and not (units and units[row] in told)
             and not _repeats(weighed, row, chosen)
         ]
@@ -181,13 +185,17 @@ def _rows_of_units(share: NDArray[np.float64], units: Sequence[Unit | None]) -> 
 
 
 def with_beside(
-    rows: Sequence[int], share: NDArray[np.float64], units: Sequence[Unit | None]
+    rows: Sequence[int],
+    share: NDArray[np.float64],
+    units: Sequence[Unit | None],
+    *,
+    most: int | None = READ_BESIDE,
 ) -> list[int]:
-    """Return rows, and behind them the likeliest others that stand in their units."""
+    """Return rows, and behind them the likeliest others that stand in their units, or all."""
     told = {units[row] for row in rows if units and units[row]}
     others = [row for row, unit in enumerate(units) if unit in told and row not in rows]
     others.sort(key=lambda row: (-share[row], row))
-    return [*rows, *others[:READ_BESIDE]]
+    return [*rows, *others[:most]]
 
 
 def unit_text(
