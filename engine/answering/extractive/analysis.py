@@ -17,9 +17,7 @@ from .chinese.known_as import KnownAs
 from .chinese.short_answers import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, score_subject_binding
-from .excerpt import (
-    Reader,
-)
+from .excerpt import Reader, read_places
 from .intent import (
     asked_person,
     introduction,
@@ -118,9 +116,13 @@ def analyse(
         spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
         share = sentence_shares(weighed, spans)
         if read is not None:
+            places = None
             if in_units and asked.language == "en":
                 units = sentence_units(weighed, passages)
-            share = read_shares(question, weighed, share, passages, read, units=units)
+                places = read_places(question, passages, weighed, wanted=wanted, read=read)
+            share = read_shares(
+                question, weighed, share, passages, read, units=units, places=places
+            )
             sure = max(sure, SURE_WHEN_READ[asked.language])
         rows = select_sentences(
             weighed, share, wanted=wanted, limit=limit, enough=sure, units=units

@@ -49,7 +49,7 @@ from .extent import (
 from .intent import Intent, compared_sides, is_defined_by, shows_intent
 from .lead import read_leads
 from .passage_order import direct_rows
-from .read_spans import SpanReader
+from .read_spans import SpanReader, rank_texts
 from .sentence_scoring import ScoredSentence
 
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
@@ -111,6 +111,9 @@ FUSED, LATER = 4.5, 0.2
 were not searched for: 1 less the logarithm of its rank, times `LATER`)."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
+PLACES, READ_PLACE, BOUNDS, FARTHEST = 8, 0.6, (-8.0, 11.0), -8.0
+"""Blocks that are read to tell how likely their sentences are, weight and bounds of a logit there,
+and how far sentences of blocks that were not read lie below the best."""
 PLAIN, PLAINLY = 1.0, 1.0
 """Logit of a block that tells a fact, and how far it lies above that of loose sentences."""
 SETTLED = 5.5
@@ -208,14 +211,47 @@ def told_at_one_place(
         return []
     unsigned = np.zeros(len(candidates), dtype=np.bool_)
     logits = _read_blocks(question, candidates, passages, read, signs=unsigned)
-    found = np.array([_fused(one.block, passages) for one in candidates])
-    priors = np.array([one.prior for one in candidates])
-    row = int(np.argmax(logits + WORDS["en"] * priors + FUSED * found))
+    row = int(np.argmax(logits + _placed(candidates, passages)))
     if logits[row] < max(PLAIN, beside + PLAINLY):
         return []
     score = float(logits[row])
     best = Best(block=candidates[row].block, score=score, logit=score)
     return [extended(best, passages[best.block.passage], text_at)]
+
+
+def read_places(
+    question: str,
+    passages: Sequence[Passage],
+    weighed: Sequence[ScoredSentence],
+    *,
+    wanted: Mapping[str, float],
+    read: Reader,
+) -> NDArray[np.float64]:
+    """Return for each sentence how far its block lies below the best one, in logits from 0 down.
+
+    The page and its heading tell more about where a fact stands than the sentence itself. Those in
+    blocks that were not read lie `FARTHEST` below; the last of a chain lies where its first does.
+    """
+    blocks = _windows(split_blocks(passages[:READ_PASSAGES]), passages)
+    candidates = _candidates(blocks, weighed, wanted)[:PLACES]
+    below = np.full(len(weighed), FARTHEST)
+    if not candidates:
+        return below
+    logits = rank_texts(question, [_read_text(one.block, passages) for one in candidates], read)
+    scores = _placed(candidates, passages) + READ_PLACE * np.clip(logits, *BOUNDS)
+    for one, score in zip(candidates, scores - scores.max(), strict=True):
+        for row, each in enumerate(weighed):
+            sentence, block = each.sentence, one.block
+            if sentence.passage == block.passage and block.start <= sentence.start < block.end:
+                below[row] = max(below[row], score)
+    led = [row if each.hop is None else each.hop for row, each in enumerate(weighed)]
+    return np.asarray(np.maximum(below, below[led]))
+
+
+def _placed(candidates: Sequence[_Weighed], passages: Sequence[Passage]) -> NDArray[np.float64]:
+    """Return what the words and the passages of English blocks promise, in logits."""
+    found = np.array([_fused(one.block, passages) for one in candidates])
+    return WORDS["en"] * np.array([one.prior for one in candidates]) + FUSED * found
 
 
 def around(
@@ -351,7 +387,12 @@ def _best(
         if intent in IN_A_SENTENCE and isinstance(read, SpanReader):
             logits, leads = _with_leads(question, candidates, passages, logits, wanted, read)
         found = np.array([_fused(one.block, passages) for one in candidates])
-        scores = logits + WORDS[language] * scores + FUSED * found + SHOWN[language] * shown
+        scores = (
+            _ranked(question, candidates, passages, logits, read)
+            + WORDS[language] * scores
+            + FUSED * found
+            + SHOWN[language] * shown
+        )
         scores += OF_TERM * np.array([is_of_term(one.block, question) for one in candidates])
         if language == "en":
             opens = np.array([_introduces(one.block, passages) for one in candidates])
@@ -406,6 +447,21 @@ def _second(
     near = vectors.whole(question, [_read_text(candidates[each].block, passages) for each in rows])
     nearest = rows[int(np.argmax(near))]
     return None if nearest == row else nearest
+
+
+def _ranked(
+    question: str,
+    candidates: Sequence[_Weighed],
+    passages: Sequence[Passage],
+    logits: NDArray[np.float64],
+    read: Reader,
+) -> NDArray[np.float64]:
+    """Return the logits of blocks that were read, each in the middle between it and its rank."""
+    rows = np.flatnonzero(np.isfinite(logits)).tolist()
+    texts = [_read_text(candidates[row].block, passages) for row in rows]
+    ranked = logits.copy()
+    ranked[rows] += (rank_texts(question, texts, read) - read(question, texts)) / 2
+    return ranked
 
 
 def _with_leads(

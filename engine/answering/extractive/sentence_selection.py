@@ -26,6 +26,7 @@ from .answer_spans import Candidate, softmax
 from .blocks import count_words, split_blocks
 from .excerpt import EACH_OF, Reader
 from .extent import unit_of
+from .read_spans import rank_texts
 from .sentence_scoring import ScoredSentence
 
 SURE = 0.85
@@ -116,11 +117,11 @@ def sentence_shares(
 
 Unit = tuple[int, int, int]
 """Passage, start and end of what a sentence is read and shown with."""
-READ_SENTENCES, READ_UNITS, READ_BESIDE = 10, 14, 4
+READ_SENTENCES, READ_UNITS, READ_BESIDE = 10, 10, 4
 """Sentences that reach the reader, likeliest first, units of them in English, and sentences beside
 the selected ones in which a short answer is looked for."""
-READ = 0.6
-"""Weight of the reader's logit beside the log share."""
+READ, BY_WORDS = 0.6, 0.6
+"""Weight of the reader's logit beside the log share, and of that where a block's place counts."""
 LOWEST, HIGHEST = -8.0, 11.0
 """Bounds of a logit; a sentence that was not read has the lowest."""
 
@@ -146,20 +147,23 @@ def read_shares(
     read: Reader,
     *,
     units: Sequence[Unit | None] = (),
+    places: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Weigh the likeliest sentences by the reader, each behind the sentence that leads to it.
 
     Alone, the last sentence of a chain does not name what the question asks about, nor what a
-    parameter is for the parameter: sentences of a unit are read together.
+    parameter is for the parameter: sentences of a unit are read together. `places` are how far
+    each sentence's block lies below the best one (see `read_places`).
     """
+    likely = np.log(share + 1e-6)
     order = _rows_to_read(weighed, share, language_of(question))
-    if any(units):
-        share = _joint(share, units)
-        order = _rows_of_units(share, units)
+    if places is not None:
+        likely = BY_WORDS * np.log(_joint(share, units) + 1e-6) + places
+        order = _rows_of_units(likely, units)
     logits = np.full(share.size, LOWEST)
     texts = [unit_text(weighed, row, passages, units) for row in order]
-    logits[order] = read(question, texts)
-    return softmax(np.log(share + 1e-6) + READ * np.clip(logits, LOWEST, HIGHEST))
+    logits[order] = rank_texts(question, texts, read)
+    return softmax(likely + READ * np.clip(logits, LOWEST, HIGHEST))
 
 
 def _joint(share: NDArray[np.float64], units: Sequence[Unit | None]) -> NDArray[np.float64]:
@@ -169,8 +173,7 @@ def _joint(share: NDArray[np.float64], units: Sequence[Unit | None]) -> NDArray[
         of_unit[row if unit is None else unit].append(row)
     joint = share.copy()
     for rows in of_unit.values():
-        best = max(rows, key=lambda row: (share[row], -row))
-        joint[best] = share[rows].sum()
+        joint[max(rows, key=lambda row: (share[row], -row))] = share[rows].sum()
     return joint
 
 
