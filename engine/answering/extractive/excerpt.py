@@ -387,12 +387,7 @@ def _best(
         if intent in IN_A_SENTENCE and isinstance(read, SpanReader):
             logits, leads = _with_leads(question, candidates, passages, logits, wanted, read)
         found = np.array([_fused(one.block, passages) for one in candidates])
-        scores = (
-            _ranked(question, candidates, passages, logits, read)
-            + WORDS[language] * scores
-            + FUSED * found
-            + SHOWN[language] * shown
-        )
+        scores = logits + WORDS[language] * scores + FUSED * found + SHOWN[language] * shown
         scores += OF_TERM * np.array([is_of_term(one.block, question) for one in candidates])
         if language == "en":
             opens = np.array([_introduces(one.block, passages) for one in candidates])
@@ -447,21 +442,6 @@ def _second(
     near = vectors.whole(question, [_read_text(candidates[each].block, passages) for each in rows])
     nearest = rows[int(np.argmax(near))]
     return None if nearest == row else nearest
-
-
-def _ranked(
-    question: str,
-    candidates: Sequence[_Weighed],
-    passages: Sequence[Passage],
-    logits: NDArray[np.float64],
-    read: Reader,
-) -> NDArray[np.float64]:
-    """Return the logits of blocks that were read, each in the middle between it and its rank."""
-    rows = np.flatnonzero(np.isfinite(logits)).tolist()
-    texts = [_read_text(candidates[row].block, passages) for row in rows]
-    ranked = logits.copy()
-    ranked[rows] += (rank_texts(question, texts, read) - read(question, texts)) / 2
-    return ranked
 
 
 def _with_leads(
