@@ -18,6 +18,7 @@ from engine.answering.extractive.blocks import (
     split_blocks,
 )
 from engine.answering.extractive.chinese.known_as import KnownAs
+from engine.answering.extractive.excerpt import FARTHEST, Reader, read_places
 from engine.answering.extractive.extent import Excerpt, render_excerpt, unit_of
 from engine.answering.extractive.intent import (
     compared_sides,
@@ -35,9 +36,16 @@ from engine.answering.extractive.passage_order import (
     in_own_language,
     with_nearest,
 )
+from engine.answering.extractive.question_type import answer_types
+from engine.answering.extractive.sentence_scoring import (
+    amount_bonus,
+    numbered_things,
+    score_sentences,
+)
 from engine.answering.packing import Draft
 from engine.embeddings.span_reading import Reading
 from engine.prompts import HESITATION, UNSURE, is_abstention
+from engine.retrieval.passages import split_passages
 from engine.storage.tokenization import tokens
 from engine.types import Passage
 
@@ -494,6 +502,52 @@ class _SentenceReader(_WindowReader):
 
     def __call__(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         return np.array([(6.0 if OTHERS not in each else 5.0) * ("-S" in each) for each in texts])
+
+
+class _RankingReader(_WindowReader):
+    """Reader who finds that no text answers, and ranks what names the yard above all else."""
+
+    def __call__(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.full(len(texts), -3.0)
+
+    def ranks(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([6.0 if "yard" in each else -6.0 for each in texts])
+
+
+GULL = "The Gull was built in Bergen in 1961."
+YARD = "Its slip was laid by the men of the yard in 1959."
+
+
+def test_sentences_are_ranked_by_the_head_for_that_and_judged_by_the_logit() -> None:
+    passage = _passage(f"{GULL} {OTHERS} {YARD} {OTHERS}")
+    question = "When was the Gull built in Bergen?"
+
+    by_words = _asked(question, [passage], read=lambda _question, texts: np.full(len(texts), -3.0))
+    by_rank = _asked(question, [passage], read=_RankingReader())
+
+    assert by_words.text.startswith(GULL)
+    assert by_rank.figures["logit"] == -3.0
+    assert YARD in by_rank.text.partition("[1]")[0]
+
+
+def _places(texts: Sequence[str], read: Reader) -> list[float]:
+    """Return the place of each sentence of passages, one a text, all of them with words asked."""
+    found = [replace(_passage(text), document_id=str(row)) for row, text in enumerate(texts)]
+    wanted = {"gull": 1.0, "bergen": 1.0}
+    weighed = score_sentences(
+        split_passages(found), found, wanted=wanted, kinds=answer_types("When was the Gull built?"),
+        weight=lambda _term: 1.0, language="en", numbered=numbered_things(""),
+        amount=amount_bonus(""),
+    )  # fmt: skip
+    return read_places("?", found, weighed, wanted=wanted, read=read).tolist()
+
+
+def test_a_sentence_lies_as_far_below_the_best_block_as_its_own_block() -> None:
+    texts = ["The Gull is of Bergen. It has a yard.", "The Gull left Bergen.", *["Gull."] * 20]
+
+    best, beside, other, *_, unread = _places(texts, _RankingReader().ranks)
+
+    assert best == beside == 0.0 > other > FARTHEST == unread
 
 
 def test_what_a_parameter_is_for_is_read_and_shown_with_its_name_and_default() -> None:
