@@ -45,10 +45,11 @@ from .compression import (
 )
 from .connections import ConnectionAnswerer
 from .extractive.answer import extractive_answer
+from .extractive.block_candidates import READ_PASSAGES, Reader
 from .extractive.chinese.fact_questions import fact_question
 from .extractive.chinese.facts import CANDIDATES, SHOWN, fact_searches, facts_first
 from .extractive.chinese.known_as import KnownAs, name_candidates, other_name_searches
-from .extractive.excerpt import READ_PASSAGES, Reader, WholeReader
+from .extractive.excerpt import WholeReader
 from .extractive.intent import asked_person, question_intent
 from .extractive.passage_order import direct_first, with_nearest
 from .packing import (

@@ -12,12 +12,12 @@ from ...retrieval.passages import Sentence
 from ...storage.tokenization import TokenWeight
 from ...types import Passage
 from .answer_spans import Candidate, Span, rank_spans
+from .block_candidates import Reader, read_places
 from .chinese.facts import Stated
 from .chinese.known_as import KnownAs
 from .chinese.short_answers import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, score_subject_binding
-from .excerpt import Reader, read_places
 from .intent import (
     asked_person,
     introduction,

@@ -21,12 +21,12 @@ from ...storage.tokenization import TokenWeight, tokens
 from ...types import Passage
 from ..packing import Draft, TextAt, abstain
 from .analysis import STATED, Analysis, analyse, bound_subject, introducing, stating
+from .block_candidates import Reader
 from .chinese.fact_questions import fact_question
 from .chinese.facts import mentions_fact, stated_facts
 from .chinese.known_as import UNKNOWN, KnownAs
 from .evidence import evidence_features, unsaid_codes
 from .excerpt import (
-    Reader,
     WholeReader,
     around,
     choose_excerpts,

@@ -7,8 +7,8 @@ logit. Without a reader the best sentence's score and the heading decide.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -17,12 +17,24 @@ from numpy.typing import NDArray
 from graph.text.cjk import has_han
 
 from ...prompts import language_of
-from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
 from ..packing import TextAt
+from .block_candidates import (
+    FUSED,
+    READ_PASSAGES,
+    WORDS,
+    Reader,
+    WeighedBlock,
+    fused_score,
+    join_windows,
+    promised,
+    read_heading,
+    read_text,
+    weigh_blocks,
+)
 from .blocks import (
     LONGEST_WORDS,
     WINDOW_WORDS,
@@ -40,7 +52,6 @@ from .extent import (
     extended,
     in_section,
     is_said,
-    is_title,
     leans,
     listed_sections,
     outlined,
@@ -49,11 +60,8 @@ from .extent import (
 from .intent import Intent, compared_sides, is_defined_by, shows_intent
 from .lead import read_leads
 from .passage_order import direct_rows
-from .read_spans import SpanReader, rank_texts
+from .read_spans import SpanReader
 from .sentence_scoring import ScoredSentence
-
-Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
-"""A question and texts to a logit for each, higher for one that answers."""
 
 
 @runtime_checkable
@@ -88,32 +96,18 @@ READ_AT_ONCE, FOUND = 4, {"en": 9.0, "zh": 5.5}
 signs counted."""
 PLAINLY_READ = 5.5
 """The same behind the first `READ_BLOCKS`."""
-EACH_OF = 6
-"""Passages of which a block reaches the reader, whatever words it shares with the question."""
 SIDE_BLOCKS = 3
 """Blocks that reach the reader for one side of a comparison."""
-READ_PASSAGES = 10
-"""Passages, best first, whose blocks are candidates."""
 SHOWN = {"en": 2.0, "zh": 0.5}
 """A reader's logits for signs of what is asked."""
 OF_TERM = 2.0
 """Logits for an entry whose term the question names."""
 SIGNED = 2.0
 """The same where nothing reads."""
-HEADING = 3.0
-"""Logits for a heading that carries the whole question, where nothing reads."""
 AROUND_WORDS = 130
 """Words shown around the sentence that says a fact, at most."""
-WORDS = {"en": 0.2, "zh": 0.15}
-"""Weight of the best sentence's score and the heading beside the reader's logit."""
-FUSED, LATER = 4.5, 0.2
-"""Logits that a block gains, times the fused score of its passage (in its place, of passages that
-were not searched for: 1 less the logarithm of its rank, times `LATER`)."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
-PLACES, READ_PLACE, BOUNDS, FARTHEST = 8, 0.6, (-8.0, 11.0), -8.0
-"""Blocks that are read to tell how likely their sentences are, weight and bounds of a logit there,
-and how far sentences of blocks that were not read lie below the best."""
 PLAIN, PLAINLY = 1.0, 1.0
 """Logit of a block that tells a fact, and how far it lies above that of loose sentences."""
 SETTLED = 5.5
@@ -134,14 +128,6 @@ OPENS = {"definition": 1.0, "explanation": 1.0}
 """Logits of English for the first block of a section, which introduces what it is about."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Weighed:
-    """A block and what its words promise."""
-
-    block: ExcerptBlock
-    prior: float
-
-
 def choose_excerpts(
     question: str,
     intent: Intent,
@@ -158,7 +144,7 @@ def choose_excerpts(
     `text_at` gives the document around a passage, where a section began or goes on.
     """
     blocks = split_blocks(passages[:READ_PASSAGES])
-    candidates = _candidates(_windows(blocks, passages), weighed, wanted)
+    candidates = weigh_blocks(join_windows(blocks, passages), weighed, wanted)
     if not candidates:
         return []
     sides = compared_sides(question) if intent == "comparison" else ()
@@ -205,13 +191,13 @@ def told_at_one_place(
         return []
     order = direct_rows(question, passages)[:READ_PASSAGES]
     blocks = [each for each in split_blocks(passages) if each.passage in order]
-    windows = _windows(blocks, passages)
-    candidates = _candidates(windows, weighed, wanted, order=order)[:READ_BLOCKS]
+    windows = join_windows(blocks, passages)
+    candidates = weigh_blocks(windows, weighed, wanted, order=order)[:READ_BLOCKS]
     if not candidates:
         return []
     unsigned = np.zeros(len(candidates), dtype=np.bool_)
     logits = _read_blocks(question, candidates, passages, read, signs=unsigned)
-    row = int(np.argmax(logits + _placed(candidates, passages)))
+    row = int(np.argmax(logits + promised(candidates, passages)))
     if logits[row] < max(PLAIN, beside + PLAINLY):
         return []
     score = float(logits[row])
@@ -219,47 +205,12 @@ def told_at_one_place(
     return [extended(best, passages[best.block.passage], text_at)]
 
 
-def read_places(
-    question: str,
-    passages: Sequence[Passage],
-    weighed: Sequence[ScoredSentence],
-    *,
-    wanted: Mapping[str, float],
-    read: Reader,
-) -> NDArray[np.float64]:
-    """Return for each sentence how far its block lies below the best one, in logits from 0 down.
-
-    The page and its heading tell more about where a fact stands than the sentence itself. Those in
-    blocks that were not read lie `FARTHEST` below; the last of a chain lies where its first does.
-    """
-    blocks = _windows(split_blocks(passages[:READ_PASSAGES]), passages)
-    candidates = _candidates(blocks, weighed, wanted)[:PLACES]
-    below = np.full(len(weighed), FARTHEST)
-    if not candidates:
-        return below
-    logits = rank_texts(question, [_read_text(one.block, passages) for one in candidates], read)
-    scores = _placed(candidates, passages) + READ_PLACE * np.clip(logits, *BOUNDS)
-    for one, score in zip(candidates, scores - scores.max(), strict=True):
-        for row, each in enumerate(weighed):
-            sentence, block = each.sentence, one.block
-            if sentence.passage == block.passage and block.start <= sentence.start < block.end:
-                below[row] = max(below[row], score)
-    led = [row if each.hop is None else each.hop for row, each in enumerate(weighed)]
-    return np.asarray(np.maximum(below, below[led]))
-
-
-def _placed(candidates: Sequence[_Weighed], passages: Sequence[Passage]) -> NDArray[np.float64]:
-    """Return what the words and the passages of English blocks promise, in logits."""
-    found = np.array([_fused(one.block, passages) for one in candidates])
-    return WORDS["en"] * np.array([one.prior for one in candidates]) + FUSED * found
-
-
 def around(
     sentence: Sentence, passages: Sequence[Passage], *, text_at: TextAt | None
 ) -> Excerpt | None:
     """Return the block around a sentence; None where it stands in none."""
     passage = passages[sentence.passage]
-    windows = _windows(split_blocks([passage]), [passage])
+    windows = join_windows(split_blocks([passage]), [passage])
     block = next((each for each in windows if each.start <= sentence.start < each.end), None)
     if block is None:
         return None
@@ -271,10 +222,10 @@ def nearest_excerpt(
     question: str, passages: Sequence[Passage], *, read: Reader, text_at: TextAt | None
 ) -> Excerpt | None:
     """Return the block that a reader finds nearest to a question; None without any."""
-    blocks = _windows(split_blocks(passages[:READ_PASSAGES]), passages)
+    blocks = join_windows(split_blocks(passages[:READ_PASSAGES]), passages)
     if not blocks:
         return None
-    logits = read(question, [_read_text(each, passages) for each in blocks])
+    logits = read(question, [read_text(each, passages) for each in blocks])
     row, *rest = (int(each) for each in np.argsort(-logits, kind="stable"))
     best = Best(block=blocks[row], score=float(logits[row]), logit=float(logits[row]))
     if rest and has_han(question) and has_han(best.block.text):
@@ -303,71 +254,10 @@ def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[Excerp
     ]
 
 
-def _windows(blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> list[ExcerptBlock]:
-    """Join the blocks of a section, or of a box, up to what a reader takes in at once."""
-    found: list[ExcerptBlock] = []
-    for block in blocks:
-        last = found[-1] if found else None
-        if last is not None and (last.passage, last.section) == (block.passage, block.section):
-            text = passages[block.passage].text[last.start : block.end]
-            is_entry = "entry" in (last.form, block.form)
-            if count_words(text) <= WINDOW_WORDS and not is_entry and not is_title(block):
-                found[-1] = replace(last, end=block.end, text=text)
-                continue
-        found.append(block)
-    return found
-
-
-def _candidates(
-    blocks: Sequence[ExcerptBlock],
-    weighed: Sequence[ScoredSentence],
-    wanted: Mapping[str, float],
-    *,
-    order: Sequence[int] | None = None,
-) -> list[_Weighed]:
-    """Return the best block of each of the first passages, then the others, best first.
-
-    A block is as good as its best sentence and its heading promise.
-    """
-    found = []
-    for block in blocks:
-        inside = [
-            each.score
-            for each in weighed
-            if each.sentence.passage == block.passage
-            and block.start <= each.sentence.start < block.end
-        ]
-        if inside:
-            headings = [block.heading, *block.text.splitlines()[: block.form == "entry"]]
-            agreement = max(_agreement(each, wanted) for each in headings)
-            prior = max(inside) + HEADING * agreement
-            found.append(_Weighed(block=block, prior=prior))
-    ordered = sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
-    first = {one.block.passage: one for one in reversed(ordered)}
-    rows = sorted(first) if order is None else [row for row in order if row in first]
-    leading = [first[passage] for passage in rows[:EACH_OF]]
-    return [*leading, *(one for one in ordered if one not in leading)]
-
-
-def _agreement(heading: str, wanted: Mapping[str, float]) -> float:
-    """Return the harmonic mean of the question's share in a heading and the heading's in it."""
-    terms = {term for term in tokens(heading) if not term.isdigit()}
-    share = _share(terms, wanted)
-    known = frozenset[str]().union(*(frozenset(lexical_variants(term)) for term in wanted))
-    precision = len(terms & known) / max(1, len(terms))
-    return 2 * share * precision / (share + precision) if share and precision else 0.0
-
-
-def _share(terms: set[str], wanted: Mapping[str, float]) -> float:
-    """Return the share of the question's weight that some terms hold."""
-    held = (w for term, w in wanted.items() if not terms.isdisjoint(lexical_variants(term)))
-    return sum(held) / sum(wanted.values())
-
-
 def _best(
     question: str,
     intent: Intent,
-    candidates: Sequence[_Weighed],
+    candidates: Sequence[WeighedBlock],
     passages: Sequence[Passage],
     *,
     wanted: Mapping[str, float],
@@ -386,7 +276,7 @@ def _best(
         logits = _read_blocks(question, candidates, passages, read, signs=shown)
         if intent in IN_A_SENTENCE and isinstance(read, SpanReader):
             logits, leads = _with_leads(question, candidates, passages, logits, wanted, read)
-        found = np.array([_fused(one.block, passages) for one in candidates])
+        found = np.array([fused_score(one.block, passages) for one in candidates])
         scores = logits + WORDS[language] * scores + FUSED * found + SHOWN[language] * shown
         scores += OF_TERM * np.array([is_of_term(one.block, question) for one in candidates])
         if language == "en":
@@ -424,7 +314,7 @@ def _second(
     row: int,
     rest: Sequence[int],
     scores: NDArray[np.float64],
-    candidates: Sequence[_Weighed],
+    candidates: Sequence[WeighedBlock],
     passages: Sequence[Passage],
     read: Reader,
 ) -> int | None:
@@ -439,14 +329,14 @@ def _second(
     if vectors is None or not close:
         return close[0] if close else None
     rows = [row, *close]
-    near = vectors.whole(question, [_read_text(candidates[each].block, passages) for each in rows])
+    near = vectors.whole(question, [read_text(candidates[each].block, passages) for each in rows])
     nearest = rows[int(np.argmax(near))]
     return None if nearest == row else nearest
 
 
 def _with_leads(
     question: str,
-    candidates: Sequence[_Weighed],
+    candidates: Sequence[WeighedBlock],
     passages: Sequence[Passage],
     logits: NDArray[np.float64],
     wanted: Mapping[str, float],
@@ -457,7 +347,7 @@ def _with_leads(
     blocks = [candidates[row].block for row in rows]
 
     def above(block: ExcerptBlock) -> str:
-        return _read_heading(block, passages)
+        return read_heading(block, passages)
 
     told = read_leads(question, blocks, above=above, wanted=wanted, read=read)
     raised, places = logits.copy(), {}
@@ -474,11 +364,6 @@ def _likelihood(best: Best, rest: Sequence[float]) -> float:
     """Return the probability that a Chinese block answers; `rest` are the scores of the others."""
     above = min(MOST_ABOVE, best.score - max(rest)) if rest else LONE_ABOVE
     return probability(float(np.dot(LIKELY, (1.0, best.logit or 0.0, above))))
-
-
-def _fused(block: ExcerptBlock, passages: Sequence[Passage]) -> float:
-    unknown = 1.0 - LATER * float(np.log1p(block.passage))
-    return passages[block.passage].scores.get("fused", unknown)
 
 
 def _narrowed(question: str, best: Best, passage: Passage, read: Reader | None) -> Excerpt | None:
@@ -506,7 +391,7 @@ def _narrowed(question: str, best: Best, passage: Passage, read: Reader | None) 
     )  # fmt: skip
 
 
-def _list_start(row: int, candidates: Sequence[_Weighed], scores: NDArray[np.float64]) -> int:
+def _list_start(row: int, candidates: Sequence[WeighedBlock], scores: NDArray[np.float64]) -> int:
     """Return the earliest block of a section that answers nearly as well as one of it."""
     block = candidates[row].block
     near = [
@@ -541,7 +426,7 @@ def _covers(excerpt: Excerpt, other: Excerpt) -> bool:
 
 def _read_blocks(
     question: str,
-    candidates: Sequence[_Weighed],
+    candidates: Sequence[WeighedBlock],
     passages: Sequence[Passage],
     read: Reader,
     *,
@@ -556,7 +441,7 @@ def _read_blocks(
     rows = list(range(len(candidates)))
     while rows:
         some, rows = rows[:READ_AT_ONCE], rows[READ_AT_ONCE:]
-        logits[some] = read(question, [_read_text(candidates[row].block, passages) for row in some])
+        logits[some] = read(question, [read_text(candidates[row].block, passages) for row in some])
         promise = logits + SHOWN[language_of(question)] * signs
         is_more = len(candidates) - len(rows) >= READ_BLOCKS
         if promise.max() >= (PLAINLY_READ if is_more else FOUND[language_of(question)]):
@@ -593,19 +478,10 @@ def _introduces(block: ExcerptBlock, passages: Sequence[Passage]) -> bool:
     return block.place == 0 and is_seen and is_said(block)
 
 
-def _read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
-    return f"{_read_heading(block, passages)}\n{block.text}"
-
-
-def _read_heading(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
-    title = passages[block.passage].title
-    return title if block.heading == title else f"{title}: {block.heading}"
-
-
 def _beside(
     question: str,
     sides: Sequence[str],
-    candidates: Sequence[_Weighed],
+    candidates: Sequence[WeighedBlock],
     passages: Sequence[Passage],
     *,
     wanted: Mapping[str, float],

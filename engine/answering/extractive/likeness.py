@@ -20,8 +20,9 @@ from ...embeddings.token_reader import TokenReader
 from ...prompts import UNSURE, language_of
 from ...types import Passage
 from ..packing import Draft, TextAt, abstain, cite_span
+from .block_candidates import Reader
 from .evidence import probability
-from .excerpt import Reader, nearest_excerpt
+from .excerpt import nearest_excerpt
 from .extent import render_excerpt
 from .passage_order import in_own_language
 

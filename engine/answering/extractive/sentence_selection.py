@@ -23,8 +23,8 @@ from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...types import Passage
 from .answer_spans import Candidate, softmax
+from .block_candidates import EACH_OF, Reader
 from .blocks import count_words, split_blocks
-from .excerpt import EACH_OF, Reader
 from .extent import unit_of
 from .read_spans import rank_texts
 from .sentence_scoring import ScoredSentence

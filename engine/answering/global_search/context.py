@@ -50,7 +50,7 @@ from ...storage.schema import DocumentFilter
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Usage
 from ...verification.pipeline import CitationVerifier
-from ..extractive.excerpt import Reader
+from ..extractive.block_candidates import Reader
 
 
 def filter_reports_by_access(

@@ -37,7 +37,7 @@ from ...storage.schema import DocumentFilter
 from ...types import Answer, Passage, Turn, Usage
 from ...verification.llm_judge import in_other_language
 from ...verification.pipeline import CitationVerifier
-from ..extractive.excerpt import Reader
+from ..extractive.block_candidates import Reader
 from ..packing import Draft, PackedContext, as_passage, on_pages, pack_context
 from ..synthesis import TokenStreamer
 from .contents import table_of_contents

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ...storage.graph_api import Chunk, sentence_spans
-from ..extractive.excerpt import Reader
+from ..extractive.block_candidates import Reader
 from .asked import Found, tokens_of
 from .sentences import Said, is_alike, is_in, sentences_of
 from .standalone import word_count

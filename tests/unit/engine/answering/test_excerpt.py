@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractive_answer
+from engine.answering.extractive.block_candidates import FARTHEST, Reader, read_places
 from engine.answering.extractive.blocks import (
     WINDOW_WORDS,
     count_words,
@@ -18,7 +19,6 @@ from engine.answering.extractive.blocks import (
     split_blocks,
 )
 from engine.answering.extractive.chinese.known_as import KnownAs
-from engine.answering.extractive.excerpt import FARTHEST, Reader, read_places
 from engine.answering.extractive.extent import Excerpt, render_excerpt, unit_of
 from engine.answering.extractive.intent import (
     compared_sides,

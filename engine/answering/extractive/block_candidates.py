@@ -1,0 +1,159 @@
+"""Blocks that may answer a question: what their words promise, and where sentences lie by them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...retrieval.lexical_variants import lexical_variants
+from ...storage.tokenization import tokens
+from ...types import Passage
+from .blocks import WINDOW_WORDS, ExcerptBlock, count_words, split_blocks
+from .extent import is_title
+from .read_spans import rank_texts
+from .sentence_scoring import ScoredSentence
+
+Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
+"""A question and texts to a logit for each, higher for one that answers."""
+
+
+READ_PASSAGES = 10
+"""Passages, best first, whose blocks are candidates."""
+EACH_OF = 6
+"""Passages of which a block reaches the reader, whatever words it shares with the question."""
+HEADING = 3.0
+"""Logits for a heading that carries the whole question, where nothing reads."""
+WORDS = {"en": 0.2, "zh": 0.15}
+"""Weight of the best sentence's score and the heading beside the reader's logit."""
+FUSED, LATER = 4.5, 0.2
+"""Logits that a block gains, times the fused score of its passage (in its place, of passages that
+were not searched for: 1 less the logarithm of its rank, times `LATER`)."""
+PLACES, READ_PLACE, BOUNDS, FARTHEST = 8, 0.6, (-8.0, 11.0), -8.0
+"""Blocks that are read to tell how likely their sentences are, weight and bounds of a logit there,
+and how far sentences of blocks that were not read lie below the best."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeighedBlock:
+    """A block and what its words promise."""
+
+    block: ExcerptBlock
+    prior: float
+
+
+def join_windows(blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]) -> list[ExcerptBlock]:
+    """Join the blocks of a section, or of a box, up to what a reader takes in at once."""
+    found: list[ExcerptBlock] = []
+    for block in blocks:
+        last = found[-1] if found else None
+        if last is not None and (last.passage, last.section) == (block.passage, block.section):
+            text = passages[block.passage].text[last.start : block.end]
+            is_entry = "entry" in (last.form, block.form)
+            if count_words(text) <= WINDOW_WORDS and not is_entry and not is_title(block):
+                found[-1] = replace(last, end=block.end, text=text)
+                continue
+        found.append(block)
+    return found
+
+
+def weigh_blocks(
+    blocks: Sequence[ExcerptBlock],
+    weighed: Sequence[ScoredSentence],
+    wanted: Mapping[str, float],
+    *,
+    order: Sequence[int] | None = None,
+) -> list[WeighedBlock]:
+    """Return the best block of each of the first passages, then the others, best first.
+
+    A block is as good as its best sentence and its heading promise.
+    """
+    found = []
+    for block in blocks:
+        inside = [
+            each.score
+            for each in weighed
+            if each.sentence.passage == block.passage
+            and block.start <= each.sentence.start < block.end
+        ]
+        if inside:
+            headings = [block.heading, *block.text.splitlines()[: block.form == "entry"]]
+            agreement = max(_agreement(each, wanted) for each in headings)
+            prior = max(inside) + HEADING * agreement
+            found.append(WeighedBlock(block=block, prior=prior))
+    ordered = sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
+    first = {one.block.passage: one for one in reversed(ordered)}
+    rows = sorted(first) if order is None else [row for row in order if row in first]
+    leading = [first[passage] for passage in rows[:EACH_OF]]
+    return [*leading, *(one for one in ordered if one not in leading)]
+
+
+def _agreement(heading: str, wanted: Mapping[str, float]) -> float:
+    """Return the harmonic mean of the question's share in a heading and the heading's in it."""
+    terms = {term for term in tokens(heading) if not term.isdigit()}
+    share = _share(terms, wanted)
+    known = frozenset[str]().union(*(frozenset(lexical_variants(term)) for term in wanted))
+    precision = len(terms & known) / max(1, len(terms))
+    return 2 * share * precision / (share + precision) if share and precision else 0.0
+
+
+def _share(terms: set[str], wanted: Mapping[str, float]) -> float:
+    """Return the share of the question's weight that some terms hold."""
+    held = (w for term, w in wanted.items() if not terms.isdisjoint(lexical_variants(term)))
+    return sum(held) / sum(wanted.values())
+
+
+def read_places(
+    question: str,
+    passages: Sequence[Passage],
+    weighed: Sequence[ScoredSentence],
+    *,
+    wanted: Mapping[str, float],
+    read: Reader,
+) -> NDArray[np.float64]:
+    """Return for each sentence how far its block lies below the best one, in logits from 0 down.
+
+    The page and its heading tell more about where a fact stands than the sentence itself. Those in
+    blocks that were not read lie `FARTHEST` below; the last of a chain lies where its first does.
+    """
+    blocks = join_windows(split_blocks(passages[:READ_PASSAGES]), passages)
+    candidates = weigh_blocks(blocks, weighed, wanted)[:PLACES]
+    below = np.full(len(weighed), FARTHEST)
+    if not candidates:
+        return below
+    logits = rank_texts(question, [read_text(one.block, passages) for one in candidates], read)
+    scores = promised(candidates, passages) + READ_PLACE * np.clip(logits, *BOUNDS)
+    for one, score in zip(candidates, scores - scores.max(), strict=True):
+        for row, each in enumerate(weighed):
+            sentence, block = each.sentence, one.block
+            if sentence.passage == block.passage and block.start <= sentence.start < block.end:
+                below[row] = max(below[row], score)
+    led = [row if each.hop is None else each.hop for row, each in enumerate(weighed)]
+    return np.asarray(np.maximum(below, below[led]))
+
+
+def promised(
+    candidates: Sequence[WeighedBlock], passages: Sequence[Passage]
+) -> NDArray[np.float64]:
+    """Return what the words and the passages of English blocks promise, in logits."""
+    found = np.array([fused_score(one.block, passages) for one in candidates])
+    return WORDS["en"] * np.array([one.prior for one in candidates]) + FUSED * found
+
+
+def fused_score(block: ExcerptBlock, passages: Sequence[Passage]) -> float:
+    """Return the fused score of a block's passage, or one by its rank where it was not searched."""
+    unknown = 1.0 - LATER * float(np.log1p(block.passage))
+    return passages[block.passage].scores.get("fused", unknown)
+
+
+def read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
+    """Return a block below its title and heading, as a reader reads it."""
+    return f"{read_heading(block, passages)}\n{block.text}"
+
+
+def read_heading(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
+    """Return the title and the heading above a block."""
+    title = passages[block.passage].title
+    return title if block.heading == title else f"{title}: {block.heading}"
