@@ -86,12 +86,7 @@ class CrossEncoder:
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.
         """
-        known = self._readings
-        if known.question != question:
-            self._readings = known = _Readings(question=question)
-        new = [text for text in dict.fromkeys(texts) if text not in known.of]
-        found = map_threads(partial(self._read, question), new, threads=self._threads)
-        known.of.update(zip(new, found, strict=True))
+        known = self._known(question, texts)
         return [known.of[text] for text in texts]
 
     def ranks(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -100,16 +95,25 @@ class CrossEncoder:
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.
         """
-        self.read(question, texts)
-        known, (_, _, head) = self._readings, self._parts()
+        known, (_, _, head) = self._known(question, texts), self._parts()
         new = [text for text in dict.fromkeys(texts) if text not in known.ranks]
         found = map_threads(head, [known.states[text] for text in new], threads=self._threads)
         known.ranks.update(zip(new, found, strict=True))
         return np.array([known.ranks[text] for text in texts])
 
-    def _read(self, question: str, text: str) -> Reading:
-        logit, states, own, offsets = self._run(question, text)
-        self._readings.states[text] = states
+    def _known(self, question: str, texts: Sequence[str]) -> _Readings:
+        """Return the readings of a question with these texts; others may be asked at once."""
+        known = self._readings
+        if known.question != question:
+            self._readings = known = _Readings(question=question)
+        new = [text for text in dict.fromkeys(texts) if text not in known.of]
+        found = map_threads(partial(self._read, known), new, threads=self._threads)
+        known.of.update(zip(new, found, strict=True))
+        return known
+
+    def _read(self, known: _Readings, text: str) -> Reading:
+        logit, states, own, offsets = self._run(known.question, text)
+        known.states[text] = states
         return read_states(logit, states[own], offsets)
 
     def states(self, question: str, text: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -52,3 +54,13 @@ def test_a_head_is_made_the_same_every_time() -> None:
 def test_another_model_is_refused() -> None:
     with pytest.raises(ValueError, match="no constant"):
         RankingHead(b"")
+
+
+def test_questions_that_are_asked_at_once_are_each_ranked() -> None:
+    encoder = CrossEncoder(threads=1)
+    questions = [f"{QUESTION} {number}" for number in range(8)]
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        ranks = list(pool.map(lambda question: encoder.ranks(question, PAGE), questions))
+
+    assert np.array_equal(ranks, [CrossEncoder().ranks(question, PAGE) for question in questions])
