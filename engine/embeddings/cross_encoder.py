@@ -3,8 +3,7 @@
 Reads a question and a text together and gives one logit, higher for a text that answers (Nogueira
 and Cho, "Passage Re-ranking with BERT", 2019). The file has int8 weights (inputs `input_ids`,
 `attention_mask`, `token_type_ids`, int64). Each pair is run by itself, unpadded: a logit depends
-on its pair alone, not on its batch. A second head (`ranking_head`) tells which of several texts of
-the same pages answers.
+on its pair alone, not on its batch.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ from numpy.typing import NDArray
 from .bundled import map_threads, open_session, thread_count
 from .model_files import CROSS_ENCODER, FETCH_COMMAND, model_fault, model_file
 from .onnx_messages import with_output
-from .ranking_head import RankingHead
 from .span_reading import LAYER_OUTPUT, Reading, read_states
 from .tokenizer import read_tokeniser
 
@@ -44,8 +42,6 @@ class _Readings:
 
     question: str = ""
     of: dict[str, Reading] = field(default_factory=dict)
-    states: dict[str, NDArray[np.float32]] = field(default_factory=dict)
-    ranks: dict[str, float] = field(default_factory=dict)
 
 
 class CrossEncoder:
@@ -69,7 +65,7 @@ class CrossEncoder:
         self._threads = threads or thread_count()
         self._environment = environment
         self._lock = threading.Lock()
-        self._loaded: tuple[Tokenizer, InferenceSession, RankingHead] | None = None
+        self._loaded: tuple[Tokenizer, InferenceSession] | None = None
         self._readings = _Readings()
 
     def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -86,34 +82,16 @@ class CrossEncoder:
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.
         """
-        known = self._known(question, texts)
-        return [known.of[text] for text in texts]
-
-    def ranks(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return a logit for each text, in input order, by which those of a question are ranked.
-
-        Raises:
-            ModelUnavailable: the model is not installed or its files are damaged.
-        """
-        known, (_, _, head) = self._known(question, texts), self._parts()
-        new = [text for text in dict.fromkeys(texts) if text not in known.ranks]
-        found = map_threads(head, [known.states[text] for text in new], threads=self._threads)
-        known.ranks.update(zip(new, found, strict=True))
-        return np.array([known.ranks[text] for text in texts])
-
-    def _known(self, question: str, texts: Sequence[str]) -> _Readings:
-        """Return the readings of a question with these texts; others may be asked at once."""
-        known = self._readings
+        known = self._readings  # others may be asked at once
         if known.question != question:
             self._readings = known = _Readings(question=question)
         new = [text for text in dict.fromkeys(texts) if text not in known.of]
-        found = map_threads(partial(self._read, known), new, threads=self._threads)
+        found = map_threads(partial(self._read, question), new, threads=self._threads)
         known.of.update(zip(new, found, strict=True))
-        return known
+        return [known.of[text] for text in texts]
 
-    def _read(self, known: _Readings, text: str) -> Reading:
-        logit, states, own, offsets = self._run(known.question, text)
-        known.states[text] = states
+    def _read(self, question: str, text: str) -> Reading:
+        logit, states, own, offsets = self._run(question, text)
         return read_states(logit, states[own], offsets)
 
     def states(self, question: str, text: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -125,7 +103,7 @@ class CrossEncoder:
         self, question: str, text: str
     ) -> tuple[float, NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64]]:
         """Run the model on a pair: logit, states, which are of the text, and these ones' places."""
-        tokeniser, session, _ = self._parts()
+        tokeniser, session = self._parts()
         pair = tokeniser.encode(question, text.replace("`", " "))  # marks of code say nothing
         inputs = {
             "input_ids": np.array([pair.ids], dtype=np.int64),
@@ -137,7 +115,7 @@ class CrossEncoder:
         own = (np.array(pair.type_ids) == 1) & (offsets[:, 1] > offsets[:, 0])
         return float(np.ravel(logits)[0]), states[0], own, offsets[own]
 
-    def _parts(self) -> tuple[Tokenizer, InferenceSession, RankingHead]:
+    def _parts(self) -> tuple[Tokenizer, InferenceSession]:
         with self._lock:
             if self._loaded is None:
                 tokeniser = read_tokeniser(
@@ -145,9 +123,8 @@ class CrossEncoder:
                 )
                 tokeniser.enable_truncation(self._window_tokens, strategy="longest_first")
                 path = model_file(CROSS_ENCODER, "model.onnx", self._environment)
-                graph = path.read_bytes()
-                session = open_session(with_output(graph, LAYER_OUTPUT))
-                self._loaded = (tokeniser, session, RankingHead(graph))
+                session = open_session(with_output(path.read_bytes(), LAYER_OUTPUT))
+                self._loaded = (tokeniser, session)
             return self._loaded
 
 

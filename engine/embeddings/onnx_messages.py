@@ -6,7 +6,7 @@ Field numbers are those of onnx.proto. Messages of one kind merge where they are
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,65 +81,3 @@ def model(parts: Iterable[bytes], *, source: str, result: str, shape: Sequence[i
 def with_output(model: bytes, name: str) -> bytes:
     """Return an ONNX model that also gives the inner value `name`."""
     return model + field(7, field(12, field(1, name)))
-
-
-def read_tensors(model: bytes | bytearray, names: Iterable[str]) -> dict[str, NDArray[np.generic]]:
-    """Return constants of a model's graph, float32 or int8, by name; those that it has.
-
-    They lie in the model: what is written to those of a `bytearray` changes it.
-
-    Raises:
-        ValueError: the model is no such message.
-    """
-    wanted, found = frozenset(names), dict[str, NDArray[np.generic]]()
-    for graph in _parts(memoryview(model), 7):
-        for constant in _parts(graph, 5):
-            name = bytes(next(_parts(constant, 8), b"")).decode("utf-8", "replace")
-            raw = next((part for number in (9, 4) for part in _parts(constant, number)), None)
-            if name in wanted and raw is not None:
-                sizes = [size for number, size in _fields(constant) if number == 1]
-                kind = next((kind for number, kind in _fields(constant) if number == 2), 0)
-                values = np.frombuffer(raw, dtype=_NAMES[kind])  # type: ignore[index]
-                found[name] = values.reshape([size for size in sizes if isinstance(size, int)])
-    return found
-
-
-_NAMES = {number: name for name, number in _TYPES.items()}
-
-
-def _parts(message: memoryview, number: int) -> Iterator[memoryview]:
-    """Yield the inner messages, texts or bytes of one number."""
-    for found, value in _fields(message):
-        if found == number and isinstance(value, memoryview):
-            yield value
-
-
-def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Yield the number and the value of each field: an integer, or bytes."""
-    place = 0
-    while place < len(message):
-        key, place = _read_varint(message, place)
-        match key & 7:
-            case 0:
-                value, place = _read_varint(message, place)
-                yield key >> 3, value
-            case 2:
-                size, place = _read_varint(message, place)
-                yield key >> 3, message[place : place + size]
-                place += size
-            case 1 | 5 as width:
-                place += 8 if width == 1 else 4
-            case _:
-                raise ValueError(f"not an ONNX model: field {key >> 3} has type {key & 7}")
-
-
-def _read_varint(message: memoryview, place: int) -> tuple[int, int]:
-    """Return an integer and the place behind it."""
-    value = shift = 0
-    while place < len(message):
-        byte = message[place]
-        value |= (byte & 0x7F) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 0x80:
-            return value, place
-    raise ValueError("not an ONNX model: it ends within a number")

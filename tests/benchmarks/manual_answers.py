@@ -1,14 +1,14 @@
-"""How often is what answers a question on a manual shown? Also writes what may answer, for a fit.
+"""How often is what answers a question on a manual shown?
 
-    python tests/benchmarks/manual_answers.py LIBRARY SET [--groups GROUPS.jsonl]
+    python tests/benchmarks/manual_answers.py LIBRARY SET [--foreign]
 
 `manual_questions.jsonl` holds questions in users' own words on pages of manuals, which Debian's
-packages carry, with the passage that answers (at most 50 words); sets are `fit`, to which the
-ranking head was fitted, `first`, `second` and `third`. LIBRARY is one of the pages of a set. Prints
-for facts and explanations how often that passage is shown (half of its runs of three words stand in
-the answer), how often it is among the passages found, the words of an answer, and CPU seconds. With
-`--groups` what reaches the reader is written for `fit_cross_encoder.py` instead: sentences with
-what belongs to them, and blocks, with what words and search promise.
+packages carry (`manuals`, `first` to `fourth`), and on speeches and a novel (`books`), with the
+passage that answers (at most 50 words), or none. LIBRARY is one of the pages of a set. Prints for
+facts and explanations how often that passage is shown (half of its runs of three words stand in the
+answer), how often it is among the passages found, the words of an answer, and CPU seconds; for
+questions that nothing answers how many are answered, answered below a word of doubt, and declined.
+With `--foreign` LIBRARY is another, in which nothing answers.
 """
 
 from __future__ import annotations
@@ -20,47 +20,36 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
 
 from engine import KnowledgeEngine
-from engine.answering.extractive import answer as extractive
-from engine.answering.extractive import sentence_selection as selection
-from engine.answering.extractive.answer_spans import rank_spans
-from engine.answering.extractive.block_candidates import (
-    READ_PASSAGES,
-    join_windows,
-    promised,
-    read_text,
-    weigh_blocks,
-)
-from engine.answering.extractive.blocks import split_blocks
+from engine.prompts import HESITATION
 
 HELD = 0.5
 """Share of a quote's runs of three words from which on a text holds it."""
-SENTENCES, BLOCKS = 8, 7
+SETS = ("manuals", "books", "first", "second", "third", "fourth")
 QUESTIONS = Path(__file__).with_name("manual_questions.jsonl")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("library", type=Path)
-    parser.add_argument("set", choices=("fit", "first", "second", "third"))
-    parser.add_argument("--groups", type=Path)
+    parser.add_argument("set", choices=SETS)
+    parser.add_argument("--foreign", action="store_true")
     options = parser.parse_args()
     rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     own = [row for row in rows if row["set"] == options.set]
+    if options.foreign:
+        own = [{**row, "kind": "none", "quote": ""} for row in own]
     with KnowledgeEngine.open(options.library) as engine:
-        if options.groups:
-            lines = [json.dumps(each) for row in own for each in groups(engine, row)]
-            options.groups.write_text("\n".join(lines) + "\n", encoding="utf-8")
-            return
         for kind in ("fact", "explain"):
-            report(engine, kind, [row for row in own if row["kind"] == kind])
+            if of_kind := [row for row in own if row["kind"] == kind]:
+                report(engine, kind, of_kind)
+        if unanswered := [row for row in own if row["kind"] == "none"]:
+            report_unanswered(engine, unanswered)
 
 
 def report(engine: KnowledgeEngine, kind: str, rows: list[Mapping[str, str]]) -> None:
@@ -79,30 +68,14 @@ def report(engine: KnowledgeEngine, kind: str, rows: list[Mapping[str, str]]) ->
     )
 
 
-def groups(engine: KnowledgeEngine, row: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return what reaches the reader for a question, where something of it answers."""
-    question, found = row["question"], []
-    with patch.object(extractive, "analyse", wraps=extractive.analyse) as analyse:
-        engine.ask(question, mode="local")
-    for call in analyse.call_args_list[:1]:
-        asked, passages, weighed = call.args[1:4]
-        wanted = call.kwargs["wanted"]
-        spans = rank_spans(question, weighed, asked=asked, wanted=wanted)
-        units = selection.sentence_units(weighed, passages)
-        share = selection._joint(selection.sentence_shares(weighed, spans), units)
-        order = selection._rows_of_units(share, units)[:SENTENCES]
-        texts = [selection.unit_text(weighed, each, passages, units) for each in order]
-        found.append((texts, np.log(share[order] + 1e-6)))
-        blocks = join_windows(split_blocks(passages[:READ_PASSAGES]), passages)
-        candidates = weigh_blocks(blocks, weighed, wanted)
-        priors = promised(candidates, passages)
-        best = np.argsort(-priors, kind="stable")[:BLOCKS]
-        found.append(([read_text(candidates[each].block, passages) for each in best], priors[best]))
-    return [
-        {"question": question, "texts": texts, "priors": priors.tolist(), "right": right}
-        for texts, priors in found
-        if any(right := [holds(text, row["quote"]) for text in texts])
-    ]
+def report_unanswered(engine: KnowledgeEngine, rows: list[Mapping[str, str]]) -> None:
+    """Ask questions that nothing answers and print what becomes of them."""
+    found = {"answered": 0, "doubted": 0, "declined": 0}
+    for row in rows:
+        answer = engine.ask(row["question"])
+        is_doubted = answer.text.startswith(HESITATION["en"])
+        found["declined" if answer.abstained else "doubted" if is_doubted else "answered"] += 1
+    print(f"none     n {len(rows):4}", *(f"{name} {count}" for name, count in found.items()))
 
 
 def holds(text: str, quote: str) -> bool:

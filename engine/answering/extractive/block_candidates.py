@@ -1,7 +1,11 @@
-"""Blocks that may answer a question: what their words promise, and where sentences lie by them."""
+"""Blocks that may answer a question: what their words promise, and their sentences.
+
+Sentences lie where their blocks do, and one that answers by itself leads its block.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...retrieval.lexical_variants import lexical_variants
+from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
 from .blocks import WINDOW_WORDS, ExcerptBlock, count_words, split_blocks
 from .extent import is_title
-from .read_spans import rank_texts
 from .sentence_scoring import ScoredSentence
 
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
@@ -31,9 +35,16 @@ WORDS = {"en": 0.2, "zh": 0.15}
 FUSED, LATER = 4.5, 0.2
 """Logits that a block gains, times the fused score of its passage (in its place, of passages that
 were not searched for: 1 less the logarithm of its rank, times `LATER`)."""
-PLACES, READ_PLACE, BOUNDS, FARTHEST = 8, 0.6, (-8.0, 11.0), -8.0
-"""Blocks that are read to tell how likely their sentences are, weight and bounds of a logit there,
-and how far sentences of blocks that were not read lie below the best."""
+READ, BOUNDS = 0.6, (-8.0, 11.0)
+"""Weight and bounds of a reader's logit beside what words promise."""
+PLACES, FARTHEST = 8, -8.0
+"""Blocks that are read to tell how likely their sentences are, and how far sentences of blocks that
+were not read lie below the best."""
+LEAD_SENTENCES = 4
+"""Sentences of a block that are read, those with most of the question's words."""
+LEAST_WORDS = 4
+"""Words of a sentence that is read."""
+_ENDS = re.compile(r"[.!?。！？][\W\d]*$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +134,8 @@ def read_places(
     below = np.full(len(weighed), FARTHEST)
     if not candidates:
         return below
-    logits = rank_texts(question, [read_text(one.block, passages) for one in candidates], read)
-    scores = promised(candidates, passages) + READ_PLACE * np.clip(logits, *BOUNDS)
+    logits = read(question, [read_text(one.block, passages) for one in candidates])
+    scores = promised(candidates, passages) + READ * np.clip(logits, *BOUNDS)
     for one, score in zip(candidates, scores - scores.max(), strict=True):
         for row, each in enumerate(weighed):
             sentence, block = each.sentence, one.block
@@ -157,3 +168,67 @@ def read_heading(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
     """Return the title and the heading above a block."""
     title = passages[block.passage].title
     return title if block.heading == title else f"{title}: {block.heading}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lead:
+    """Sentence `block.text[start:end]` with the logit that a reader gave it."""
+
+    start: int
+    end: int
+    logit: float
+
+
+def read_leads(
+    question: str,
+    blocks: Sequence[ExcerptBlock],
+    *,
+    above: Callable[[ExcerptBlock], str],
+    wanted: Mapping[str, float],
+    read: Reader,
+) -> list[Lead | None]:
+    """Return the best sentence of each block; None where it has no whole sentence.
+
+    A long block is read as what it is mostly about; one of its sentences may say what is asked.
+
+    `above` is what a reader reads before a text of the block: its title and heading.
+    """
+    places = [
+        (number, start, end)
+        for number, block in enumerate(blocks)
+        for start, end in _sentences(block.text, wanted)
+    ]
+    found: list[Lead | None] = [None] * len(blocks)
+    if not places:
+        return found
+    texts = [f"{above(blocks[n])}\n{blocks[n].text[start:end]}" for n, start, end in places]
+    for (number, start, end), logit in zip(places, read(question, texts), strict=True):
+        best = found[number]
+        if best is None or logit > best.logit:
+            found[number] = Lead(start=start, end=end, logit=float(logit))
+    return found
+
+
+def _sentences(text: str, wanted: Mapping[str, float]) -> list[tuple[int, int]]:
+    """Return the whole sentences that hold most of what is wanted, in no order."""
+    places = ((_behind_title(text, start, end), end) for start, end in sentence_spans(text))
+    whole = [
+        (start, end)
+        for start, end in places
+        if count_words(text[start:end]) >= LEAST_WORDS and _ENDS.search(text[start:end])
+    ]
+
+    def share(place: tuple[int, int]) -> float:
+        held = set(tokens(text[slice(*place)]))
+        return sum(w for term, w in wanted.items() if not held.isdisjoint(lexical_variants(term)))
+
+    return sorted(whole, key=lambda place: (-share(place), place))[:LEAD_SENTENCES]
+
+
+_BOX_TITLE = re.compile(r"\W*[A-Z]{3,}[^\n.!?:;,]{0,60}\n\s*(?=[A-Z“\"'`])")
+
+
+def _behind_title(text: str, start: int, end: int) -> int:
+    """Return where a sentence begins behind the title of a box: *TIP Backups*, on a line."""
+    title = _BOX_TITLE.match(text, start, end)
+    return title.end() if title else start

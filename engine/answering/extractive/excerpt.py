@@ -32,6 +32,7 @@ from .block_candidates import (
     join_windows,
     promised,
     read_heading,
+    read_leads,
     read_text,
     weigh_blocks,
 )
@@ -58,7 +59,6 @@ from .extent import (
     short_excerpt,
 )
 from .intent import Intent, compared_sides, is_defined_by, shows_intent
-from .lead import read_leads
 from .passage_order import direct_rows
 from .read_spans import SpanReader
 from .sentence_scoring import ScoredSentence

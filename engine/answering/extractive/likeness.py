@@ -95,10 +95,6 @@ class ReaderWithVectors:
         """Return the cross-encoder's reading of each text, in input order."""
         return self._reader.read(question, texts)
 
-    def ranks(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the logit by which the cross-encoder ranks each text, in input order."""
-        return self._reader.ranks(question, texts)
-
     def whole(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the cosine of each text's vector and the question's, in input order."""
         by = np.array(self._model.get_query_embedding(question), dtype=np.float64)

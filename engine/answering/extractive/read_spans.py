@@ -8,7 +8,7 @@ confidence of the likeliest is the calibrated probability that it is right.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
@@ -48,27 +48,6 @@ class SpanReader(Protocol):
 
     def read(self, question: str, texts: Sequence[str]) -> list[Reading]:
         """Return a reading of each text."""
-        ...
-
-
-def rank_texts(
-    question: str,
-    texts: Sequence[str],
-    read: Callable[[str, Sequence[str]], Floats],
-) -> Floats:
-    """Return a logit for each text, in input order, by which those of one question are ranked.
-
-    A `RankingReader` has one for that; it does not tell whether any of them answers.
-    """
-    return (read.ranks if isinstance(read, RankingReader) else read)(question, texts)
-
-
-@runtime_checkable
-class RankingReader(Protocol):
-    """Reader that also ranks texts of the same pages."""
-
-    def ranks(self, question: str, texts: Sequence[str]) -> Floats:
-        """Return a logit for each text, in input order."""
         ...
 
 

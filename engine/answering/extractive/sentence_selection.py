@@ -23,10 +23,9 @@ from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...types import Passage
 from .answer_spans import Candidate, softmax
-from .block_candidates import EACH_OF, Reader
+from .block_candidates import BOUNDS, EACH_OF, READ, Reader
 from .blocks import count_words, split_blocks
 from .extent import unit_of
-from .read_spans import rank_texts
 from .sentence_scoring import ScoredSentence
 
 SURE = 0.85
@@ -120,10 +119,8 @@ Unit = tuple[int, int, int]
 READ_SENTENCES, READ_UNITS, READ_BESIDE = 10, 10, 4
 """Sentences that reach the reader, likeliest first, units of them in English, and sentences beside
 the selected ones in which a short answer is looked for."""
-READ, BY_WORDS = 0.6, 0.6
-"""Weight of the reader's logit beside the log share, and of that where a block's place counts."""
-LOWEST, HIGHEST = -8.0, 11.0
-"""Bounds of a logit; a sentence that was not read has the lowest."""
+BY_WORDS = 0.6
+"""Weight of the log share where a block's place counts."""
 
 
 def sentence_units(
@@ -160,10 +157,10 @@ def read_shares(
     if places is not None:
         likely = BY_WORDS * np.log(_joint(share, units) + 1e-6) + places
         order = _rows_of_units(likely, units)
-    logits = np.full(share.size, LOWEST)
+    logits = np.full(share.size, BOUNDS[0])
     texts = [unit_text(weighed, row, passages, units) for row in order]
-    logits[order] = rank_texts(question, texts, read)
-    return softmax(likely + READ * np.clip(logits, LOWEST, HIGHEST))
+    logits[order] = read(question, texts)
+    return softmax(likely + READ * np.clip(logits, *BOUNDS))
 
 
 def _joint(share: NDArray[np.float64], units: Sequence[Unit | None]) -> NDArray[np.float64]:

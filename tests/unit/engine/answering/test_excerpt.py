@@ -11,7 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractive_answer
-from engine.answering.extractive.block_candidates import FARTHEST, Reader, read_places
+from engine.answering.extractive.block_candidates import (
+    FARTHEST,
+    Reader,
+    read_leads,
+    read_places,
+)
 from engine.answering.extractive.blocks import (
     WINDOW_WORDS,
     count_words,
@@ -30,7 +35,6 @@ from engine.answering.extractive.intent import (
     shows_intent,
     strip_intent_words,
 )
-from engine.answering.extractive.lead import read_leads
 from engine.answering.extractive.passage_order import (
     direct_first,
     in_own_language,
@@ -504,30 +508,13 @@ class _SentenceReader(_WindowReader):
         return np.array([(6.0 if OTHERS not in each else 5.0) * ("-S" in each) for each in texts])
 
 
-class _RankingReader(_WindowReader):
-    """Reader who finds that no text answers, and ranks what names the yard above all else."""
-
-    def __call__(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        return np.full(len(texts), -3.0)
-
-    def ranks(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        return np.array([6.0 if "yard" in each else -6.0 for each in texts])
-
-
 GULL = "The Gull was built in Bergen in 1961."
 YARD = "Its slip was laid by the men of the yard in 1959."
 
 
-def test_sentences_are_ranked_by_the_head_for_that_and_judged_by_the_logit() -> None:
-    passage = _passage(f"## Ship\n\n{GULL}\n\n## Work\n\n{OTHERS}\n\n## Slip\n\n{YARD}\n")
-    question = "When was the Gull built in Bergen?"
-
-    by_words = _asked(question, [passage], read=lambda _question, texts: np.full(len(texts), -3.0))
-    by_rank = _asked(question, [passage], read=_RankingReader())
-
-    assert by_words.citations[0].quote.startswith(GULL)
-    assert by_rank.citations[0].quote.startswith(YARD)
-    assert by_rank.figures["logit"] == -3.0
+def _yard(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+    """Read as one who finds that what names the yard answers."""
+    return np.array([6.0 if "yard" in each else -6.0 for each in texts])
 
 
 def _places(texts: Sequence[str], read: Reader) -> list[float]:
@@ -545,7 +532,7 @@ def _places(texts: Sequence[str], read: Reader) -> list[float]:
 def test_a_sentence_lies_as_far_below_the_best_block_as_its_own_block() -> None:
     texts = ["The Gull is of Bergen. It has a yard.", "The Gull left Bergen.", *["Gull."] * 20]
 
-    best, beside, other, *_, unread = _places(texts, _RankingReader().ranks)
+    best, beside, other, *_, unread = _places(texts, _yard)
 
     assert best == beside == 0.0 > other > FARTHEST == unread
 

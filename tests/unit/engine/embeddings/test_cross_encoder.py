@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -55,3 +56,13 @@ def test_a_missing_file_leaves_the_choice_to_rules_and_says_so(
 
     assert "ms-marco-MiniLM-L-12-v2" in caplog.text
     assert "loregraph models fetch" in caplog.text
+
+
+def test_questions_that_are_asked_at_once_are_each_read() -> None:
+    encoder = CrossEncoder(threads=1)
+    questions = [f"{QUESTION} {number}" for number in range(8)]
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        logits = list(pool.map(lambda question: encoder(question, TEXTS), questions))
+
+    assert np.array_equal(logits, [CrossEncoder()(question, TEXTS) for question in questions])
