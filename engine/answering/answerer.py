@@ -416,7 +416,8 @@ class LocalAnswerer:
         if is_fact:
             return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
         if has_excerpt:
-            return replace(found, passages=direct_first(question, found.passages)[:READ_PASSAGES])
+            first = direct_first(question, found.passages, self._known_as(question, within))
+            return replace(found, passages=first[:READ_PASSAGES])
         if is_quoted:
             return replace(found, passages=with_nearest(question, found.passages, first=usual))
         return found
@@ -501,9 +502,11 @@ class LocalAnswerer:
         )
 
     def _known_as(self, question: str, within: DocumentFilter | None) -> KnownAs:
-        """Return the other names of what a Chinese question names."""
+        """Return the other names of what a Chinese question names, and of a person asked for."""
         if language_of(question) != "zh":
-            return KnownAs()
+            person = asked_person(question)
+            known = self._retriever.other_names([person.casefold()], within) if person else {}
+            return KnownAs(tuple((person, others) for others in known.values()))
         known = self._retriever.other_names(name_candidates(question), within)
         return KnownAs.of(question, known)
 

@@ -37,7 +37,7 @@ from ..storage.schema import DocumentFilter
 from ..types import Citation
 from .connection_questions import ARTICLE, CLASS, connection_pairs
 from .extractive.block_candidates import Reader
-from .global_search.people import ROLE
+from .extractive.introductions import ROLE
 from .global_search.standalone import is_listing, stands_alone
 from .packing import Draft
 

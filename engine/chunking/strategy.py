@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 Embed = Callable[[Sequence[str]], list[list[float]]]
 Complete = Callable[[str], str]
 
-CHUNKS_VERSION = "chunks-2"
+CHUNKS_VERSION = "chunks-3"
 """Version of chunk boundaries; raising it re-indexes documents."""
 
 

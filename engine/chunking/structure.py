@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from graph.text.cjk import HAN
 from graph.text.patterns import lazy_regex
 
-from ..ingest.readers.text import front_matter_end, strip_heading_marks
+from ..ingest.readers.text import front_matter_end, strip_heading_marks, without_full_stop
 
 if TYPE_CHECKING:
     from .span_parser import Measure
@@ -92,10 +92,13 @@ def plain_heading(line: str, around: HeadingNeighbours) -> Heading | None:
     chinese = _CHINESE_CHAPTER.fullmatch(text)
     if chinese:
         return Heading(_CHINESE_LEVELS[chinese.group(1)], text)
-    if not around.blank_before or _ENDS_LIKE_PROSE.search(text):
+    if not around.blank_before:
         return None
-    if around.blank_after and _CHAPTER.fullmatch(text):
-        return Heading(1, text)
+    title = without_full_stop(text)
+    if _ENDS_LIKE_PROSE.search(title):
+        return None
+    if around.blank_after and _CHAPTER.fullmatch(title):
+        return Heading(1, title)
     if around.blank_after and _in_capitals(text):
         return Heading(2, text)
     return _numbered(text, around)

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     )
     from graph.extraction.chinese_aliases import name_introductions
     from graph.extraction.chinese_kin import APPOINTED, KIN
+    from graph.extraction.class_nouns import type_of_phrase
     from graph.extraction.llamaindex import ExtractionTransform
     from graph.extraction.llm.extractor import PackResult, extract_pack
     from graph.extraction.llm.json_repair import find_json
@@ -393,6 +394,7 @@ __all__ = [
     "to_json",
     "to_png",
     "to_svg",
+    "type_of_phrase",
     "uncertain_pairs",
     "unread_chunks",
     "unwritten_among",
@@ -425,6 +427,7 @@ _HOMES = {
     ),
     "extraction.chinese_aliases": "name_introductions",
     "extraction.chinese_kin": "APPOINTED KIN",
+    "extraction.class_nouns": "type_of_phrase",
     "extraction.llamaindex": "ExtractionTransform",
     "extraction.llm.extractor": "PackResult extract_pack",
     "extraction.llm.json_repair": "find_json",

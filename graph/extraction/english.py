@@ -126,7 +126,9 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
         span = span[1:]
     if _is_cut(span):
         return
-    start, end = _stripped(segment.shadow, span.start_char, span.end_char)
+    crossed = _CROSSES.search(segment.shadow, span.start_char, span.end_char)
+    end = crossed.start() if crossed else span.end_char
+    start, end = _stripped(segment.shadow, span.start_char, end)
     surface = segment.shadow[start:end]
     if not any(c.isupper() for c in surface) or "\n" in surface:
         return
@@ -141,10 +143,15 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
     yield Candidate(segment.start + start, segment.start + end, kind)
 
 
+_CROSSES = re.compile(r"—|--|[!?;]+[\s\"”’)—]|\s[\"“”]")
+"""Marks that end what is said before them; a tagger's span may run across."""
+
+
 def _is_no_part(token: Token, kind: str) -> bool:
-    """Check for a first word that is before a name: "Different Linux", "Beside Linux"."""
-    is_function = kind == "PERSON" and token.lower_ in FUNCTION_WORDS
-    return is_function or (token.pos_ == "ADJ" and token.lower_ in VAGUE_MODIFIERS)
+    """Check for a first word that is before a name: "Different Linux", "Enter Hamlet"."""
+    is_ordinary = token.lower_ in FUNCTION_WORDS or token.pos_ in _ORDINARY
+    is_vague = token.pos_ == "ADJ" and token.lower_ in VAGUE_MODIFIERS
+    return (kind == "PERSON" and is_ordinary) or is_vague
 
 
 def _is_adjective(span: Span) -> bool:

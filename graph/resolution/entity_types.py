@@ -251,7 +251,7 @@ def settle_by_parts(first: SettledAlone, parts: Collection[str]) -> dict[str, Co
             and " " not in key
             and (not has_han(key) or {*key} <= TRANSLITERATION)
         ):
-            settled[key] = _unless_only_tagged(settled[key], told)
+            settled[key] = _unless_only_tagged(key, settled[key], told)
     return settled
 
 
@@ -318,7 +318,7 @@ def _decided(key: str, types: Counter[str], cues: Mapping[str, float]) -> Counte
     found = decide_types(types, cues, head=head, is_surname_like=is_surname_like)
     named = found.total() - found["CONCEPT"]
     is_phrase = bool(found["PERSON"]) and not head and 2 * cues.get(PHRASE, 0.0) >= named
-    return _unless_only_tagged(found, cues) if is_phrase else found
+    return _unless_only_tagged(key, found, cues) if is_phrase else found
 
 
 def _tagged(types: Counter[str], surfaces: Iterable[str]) -> Counter[str]:
@@ -332,14 +332,23 @@ def _tagged(types: Counter[str], surfaces: Iterable[str]) -> Counter[str]:
     return +Counter(NAME=named, CONCEPT=types["CONCEPT"])
 
 
-def _unless_only_tagged(types: Counter[str], cues: Mapping[str, float]) -> Counter[str]:
-    """Take for untyped what nothing but a tagger gives its type: "Bash", "Access Control List"."""
-    if any(cues.get(kind, 0.0) > 0 for kind in types if kind != "CONCEPT"):
-        return types
+def _unless_only_tagged(key: str, types: Counter[str], cues: Mapping[str, float]) -> Counter[str]:
+    """Take for untyped what nothing but a tagger gives its type: "Bash", "Access Control List".
+
+    Or next to nothing: less than is said of others that are named as often, or than speaks for no
+    name at all. Products, of which texts say least what they are, and Chinese names keep theirs.
+    """
     named = types.total() - types["CONCEPT"]
+    is_often = named >= _OFTEN and not types["PRODUCT"] and not has_han(key)
+    plain = max(cues.get(ORDINARY, 0.0), cues.get(COMMON, 0.0))
+    least = max(_LEAST_TOLD * named, plain) if is_often else 0.0
+    if any(cues.get(kind, 0.0) > least for kind in types if kind != "CONCEPT"):
+        return types
     return +Counter(NAME=named, CONCEPT=types["CONCEPT"])
 
 
+_OFTEN, _LEAST_TOLD = 10, 0.08
+"""Number of mentions from which a type needs more than one cue, and the least weight a mention."""
 _ACRONYM, _LONG_ACRONYM = 6, 9
 _WORDS_OF_ACRONYMS = 2
 

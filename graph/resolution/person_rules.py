@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ..text.cjk import HAN
 from .name_parsing import (
     COMMON_GIVEN_NAMES,
+    DIMINUTIVES,
     EPITHETS,
     GENERATIONS,
     HAN_TITLES,
@@ -192,7 +193,11 @@ def short_name_links(
     """
     index = _persons_by_part(profiles, root)
     titled = _titled_by_surname(profiles)
-    titled_keys = _titled_short(profiles)
+    shorts = _short_names(profiles)
+    titled_keys = {
+        part: [k for k in keys if profiles[k].parts.titles and not profiles[k].parts.han_title]
+        for part, keys in shorts.items()
+    }
     clusters = _clusters(profiles, root)
     told = _titles_of(profiles) if told is None else told
     shared = Counter(part for profile in profiles.values() for part in _parts_shared(profile))
@@ -201,6 +206,11 @@ def short_name_links(
         if not part or shared[part] > CROWD:
             continue
         owners = index.get(part, {})
+        if titled_keys.get(part):
+            said = sum(profiles[k].count for k in shorts[part])
+            owners = {
+                top: ks for top, ks in owners.items() if not _is_in_passing(ks, said, profiles)
+            }
         if not owners:
             yield from _bare_for_titled(key, profile, titled_keys.get(part, ()), profiles)
             continue
@@ -341,13 +351,24 @@ def _same_words(one: NameParts, other: NameParts) -> bool:
     return one.words == other.words
 
 
-def _titled_short(profiles: Profiles) -> dict[str, list[str]]:
-    """Surname → the keys that are a title and that surname alone."""
+def _short_names(profiles: Profiles) -> dict[str, list[str]]:
+    """Surname or given name → the keys that are that alone, with a title or without."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for key, profile in profiles.items():
-        if profile.parts.titles and not profile.parts.han_title and _short_part(profile):
-            found[_short_part(profile)].append(key)
+        if part := _short_part(profile):
+            found[part].append(key)
     return dict(found)
+
+
+def _is_in_passing(keys: Sequence[str], said: int, profiles: Profiles) -> bool:
+    """Check for "Enter Ahab", said once in a library that says "Captain Ahab" all the time.
+
+    `said` counts the mentions by the short name. A usual given name makes a full name of it.
+    """
+    given = {profiles[key].parts.words[0] for key in keys}
+    is_once = sum(profiles[key].count for key in keys) == 1
+    is_named = not given.isdisjoint(COMMON_GIVEN_NAMES | DIMINUTIVES.keys())
+    return is_once and said >= MOST_INFORMAL and not is_named
 
 
 def _bare_for_titled(

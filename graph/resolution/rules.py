@@ -168,9 +168,15 @@ def _variant_form(profile: Profile) -> str:
         person = "person" if profile.kind == "PERSON" else ""
         if parts.titles or person:
             return f"{person} {' '.join(parts.titles)}|{parts.plain}"
-    if profile.kind == "CONCEPT":
+    if profile.kind == "CONCEPT" and not _is_acronym(profile.name):  # HTTPS is not many HTTP
         return "".join((*parts.words[:-1], singular(parts.words[-1])))
     return parts.plain
+
+
+def _is_acronym(name: Name) -> bool:
+    """Check for a name that stands in capitals more often than not, as "HTTPS"."""
+    capitals = sum(count for surface, count in name.surfaces.items() if surface.isupper())
+    return 2 * capitals > sum(name.surfaces.values())
 
 
 _HAN_PLACE = re.compile(rf"[{HAN}]{{2,}}[省市县镇村]")

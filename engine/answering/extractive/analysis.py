@@ -18,11 +18,8 @@ from .chinese.known_as import KnownAs
 from .chinese.short_answers import LEAST_CONFIDENCE, bounds_of_short, is_short_answer
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, score_subject_binding
-from .intent import (
-    asked_person,
-    introduction,
-    is_defined_by,
-)
+from .intent import asked_person, is_defined_by
+from .introductions import introduction
 from .question_type import QuestionType
 from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (
@@ -185,7 +182,7 @@ def introducing(
     None where the library has a text about that person, which begins with it.
     """
     person = asked_person(question)
-    if not person or any(is_defined_by(each.title, "definition", question) for each in passages):
+    if not person or _has_a_text(question, passages):
         return []
     names = known_as.all_of(person)
     told = [max(introduction(each.sentence.text, name) for name in names) for each in weighed]
@@ -196,6 +193,17 @@ def introducing(
     passage = weighed[rows[0]].sentence.passage
     behind = range(rows[0], len(weighed))
     return [row for row in behind if weighed[row].sentence.passage == passage][:limit]
+
+
+def is_person_unknown(question: str, passages: Sequence[Passage]) -> bool:
+    """Check for a person, asked for in English, about whom the library has no text."""
+    person = asked_person(question)
+    return bool(person) and language_of(person) == "en" and not _has_a_text(question, passages)
+
+
+def _has_a_text(question: str, passages: Sequence[Passage]) -> bool:
+    """Check for a text about what a question for a definition asks for."""
+    return any(is_defined_by(each.title, "definition", question) for each in passages)
 
 
 def bound_subject(read: Analysis, *, weight: TokenWeight) -> SubjectBinding | None:

@@ -20,7 +20,15 @@ from ...retrieval.passages import Sentence, split_passages
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Passage
 from ..packing import Draft, TextAt, abstain
-from .analysis import STATED, Analysis, analyse, bound_subject, introducing, stating
+from .analysis import (
+    STATED,
+    Analysis,
+    analyse,
+    bound_subject,
+    introducing,
+    is_person_unknown,
+    stating,
+)
 from .block_candidates import Reader
 from .chinese.fact_questions import fact_question
 from .chinese.facts import mentions_fact, stated_facts
@@ -140,10 +148,11 @@ def _answer_within(
         intent=intent, weight=weight, chooser=chooser, read=read, text_at=text_at,
         one_excerpt=one_excerpt, is_stated=is_stated,
     )  # fmt: skip
+    is_doubted = intent == "comparison" and draft.figures["unknown"] > 0
+    is_doubted |= not is_stated and is_person_unknown(question, passages)
     return _decided(
         draft, question,
-        is_excerpt=is_excerpt, may_be_near=one_excerpt, least=min_evidence,
-        is_doubted=intent == "comparison" and draft.figures["unknown"] > 0,
+        is_excerpt=is_excerpt, may_be_near=one_excerpt, least=min_evidence, is_doubted=is_doubted,
     )  # fmt: skip
 
 
@@ -192,7 +201,8 @@ def _decided(
     """Answer, answer below a word of doubt, or abstain from a draft by its figures.
 
     What stands beside the question is always doubted: a comparison of which one side is unknown,
-    or what has not the option, version or path that is asked about.
+    a person of whom nothing says who that is, or what has not the option, version or path that is
+    asked about.
     """
     language = language_of(question)
     told = (draft.text, *(citation.title for citation in draft.citations))

@@ -12,7 +12,7 @@ from graph.text.cjk import HAN, simplified
 from graph.text.patterns import lazy_regex
 
 from ...prompts import language_of
-from ...storage.graph_api import given_name
+from .introductions import introduction
 from .question_type import PATH, asking_part, classify_question
 
 Intent = Literal["command", "comparison", "cause", "list", "steps", "definition", "explanation"]
@@ -202,62 +202,13 @@ def _defines(text: str, question: str) -> bool:
     if language_of(question) == "zh":
         plain = re.sub(r"[*\s]+", "", text)
         said = rf"(?:^|[。！？；\n])\W*{re.escape(subject)}{_SAYS_CHINESE}"
-        return re.search(said, plain) is not None or introduces(plain, subject)
+        return re.search(said, plain) is not None or introduction(plain, subject) > 0
     plain = text.replace("*", "")
-    if asked_person(question) and introduces(plain, subject):
+    if asked_person(question) and introduction(plain, subject):
         return True
     last = re.escape(subject.strip("\"'“”").split()[-1].rstrip("s"))
     pattern = rf"{_NAME_START}\W*{last}(?:e?s)?{_SAYS}"
     return re.search(pattern, plain, re.I) is not None
-
-
-_QUOTES = "\"'“”"
-_ASIDE = r"[\"'”’]?(?:\s*\([^()]{1,60}\))?[\"'”’)]*"
-_NO_ROLE = r"(?:little|few|moment|last|first|next|whole|same)\b"
-_ROLE = (
-    rf"(?:(?:the|an?|our|(?-i:[A-Z]\w+)['’]s)\s+(?!{_NO_ROLE})"
-    r"|(?!(?:the|an?|and|or|in|as|so)\b)[a-z]+(?:\s[a-z]+)?\s(?:of|to|for)\s)\w"
-)
-_OFFICE = r"(?-i:(?:[a-z-]+\s+){0,3}[a-z-]+(?:\s(?:of|for)\s(?:the\s)?[\w ]{2,40})?)"
-_SPEAKS = r"(?<!said )(?<!cried )(?<!asked )(?<!replied )(?<!returned )"
-
-
-def introduces(text: str, person: str) -> bool:
-    """Check that a text introduces a person."""
-    return introduction(text, person) > 0
-
-
-def introduction(text: str, person: str) -> int:
-    """Return how well a text introduces a person, 0 to 3.
-
-    *Fred, Scrooge's nephew* or *Tim Cratchit ("Tiny Tim"), a cripple* at the beginning of a
-    sentence: 3; elsewhere, and *the station's bursar, Lionel Garrod-Pyke*: 2; *the fiddler Tam
-    Gillebrand*: 1. 姓周，名仓 or 徐庶者，颍川人也: 3.
-    """
-    if language_of(person) == "zh":
-        return 3 if _introduces_in_chinese(text, person) else 0
-    name = rf"{_SPEAKS}\b{re.escape(person.strip(_QUOTES))}"
-    said = rf"{name}(?: of (?-i:[A-Z]\w+))?{_ASIDE}(?:,\s+|\s+(?:is|was)\s+){_ROLE}"
-    if re.search(rf"(?:^|[.!?]\s|\n)\W*(?-i:[A-Z]\w+\W+){{0,3}}{said}", text, re.I):
-        return 3
-    title = r"(?:(?:Mrs?|Ms|Dr|Prof|Dame|Sir|Professor|Captain)\.?\s+)?"
-    office = rf"(?:['’]s|\bthe|\bour)\s+{_OFFICE}(?<!name)(?:,|\s+is)\s+{title}"
-    if re.search(f"{said}|{office}{name}", text, re.I):
-        return 2
-    return 1 if re.search(rf"\bthe\s+(?-i:[a-z-]{{4,}}\s+){{1,3}}{name}", text, re.I) else 0
-
-
-def _introduces_in_chinese(text: str, person: str) -> bool:
-    given = given_name(person)
-    family = person[: len(person) - len(given)] if given else ""
-    name = re.escape(person)
-    forms = [
-        rf"{name}[，,]?(?:者[，,]|表?字|道?号|(?!是)[{HAN}]{{2,6}}人[也氏士])|号[为曰]?{name}",
-        rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:也|之[子弟兄侄孙后婿])|人{name}[，,]?[表]?字",
-    ]
-    if family:
-        forms.append(rf"[复覆]?姓{family}[，,]?(?:单?名|讳){given}")
-    return re.search("|".join(forms), text) is not None
 
 
 def _subject(question: str) -> str:

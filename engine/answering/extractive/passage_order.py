@@ -9,7 +9,9 @@ from graph.text.cjk import is_chinese
 from ...prompts import language_of
 from ...types import Passage
 from .blocks import is_contents
-from .intent import is_defined_by, question_intent, shows_intent
+from .chinese.known_as import UNKNOWN, KnownAs
+from .intent import asked_person, is_defined_by, question_intent, shows_intent
+from .introductions import introduction
 
 FIRST = 6
 """Passages whose language is looked at."""
@@ -37,18 +39,24 @@ def _has_paragraph(text: str, *, chinese: bool) -> bool:
     return any(is_chinese(each) == chinese for each in said or [text])
 
 
-def direct_first(question: str, passages: Sequence[Passage]) -> list[Passage]:
+def direct_first(
+    question: str, passages: Sequence[Passage], known_as: KnownAs = UNKNOWN
+) -> list[Passage]:
     """Order passages by how near they are to the question by themselves (see `direct_rows`)."""
-    return [passages[row] for row in direct_rows(question, passages)]
+    return [passages[row] for row in direct_rows(question, passages, known_as)]
 
 
-def direct_rows(question: str, passages: Sequence[Passage]) -> list[int]:
+def direct_rows(
+    question: str, passages: Sequence[Passage], known_as: KnownAs = UNKNOWN
+) -> list[int]:
     """Return the rows of passages by how near they are by themselves, without the graph.
 
     What an excerpt answers is said in one place: a passage that many others lead to is not it, and
-    a table of contents is last.
+    a table of contents is last. What introduces the person who is asked for, by any name, is first.
     """
     intent, near = question_intent(question), _nearness(passages)
+    person = asked_person(question)
+    names = known_as.all_of(person) if person and language_of(question) == "en" else ()
 
     def key(row: int) -> tuple[bool, float, int]:
         passage = passages[row]
@@ -56,7 +64,8 @@ def direct_rows(question: str, passages: Sequence[Passage]) -> list[int]:
             is_defined_by(" ".join(passage.headings[-1:]) or passage.title, intent, question)
             or shows_intent(intent, passage.text, question)
         )
-        return is_contents(passage.text), -near[row] - DEFINES * defines, row
+        told = max((introduction(passage.text, name) for name in names), default=0)
+        return is_contents(passage.text), -near[row] - DEFINES * defines - told, row
 
     return sorted(range(len(passages)), key=key)
 

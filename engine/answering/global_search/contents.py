@@ -379,7 +379,8 @@ class _Page(NamedThings):
         count = self.say(f" ({book.documents} documents)", f"（{book.documents} 份文档）")
         parts = [f"{unit.title}{self._heading_mark(unit)}" for unit in book.chapters]
         chapters = self.say("Chapters: ", "章节：") + self.say("; ", "；").join(parts)
-        return "\n".join((self.block(book.title + count, said), f"- {chapters}"))
+        title = book.title or self.say("A book", "一部书")
+        return "\n".join((self.block(title + count, said), f"- {chapters}"))
 
     def _topics(self, units: Sequence[Unit], *, most: int) -> list[str]:
         """Return topics of alike documents, or the documents where they are no more than `most`."""

@@ -19,7 +19,7 @@ from ...storage.graph_api import Entity, sentence_spans
 from ..packing import Draft
 from .asked import tokens_of
 from .page_writer import PageWriter
-from .people import Named, introduce, is_person, tell_pairs
+from .people import Named, introduce, is_person, tell_pairs, without_title
 from .sentences import Said, is_alike
 from .topics import Unit, units_of
 
@@ -34,6 +34,8 @@ _MOST, _FEW, _RANKED, _FURTHER, _PAIRS = 8, 3, 24, 12, 6
 pairs of things, that are told at most."""
 _OFTEN = 5
 """Documents or sections that name a person of whom nothing says who that is."""
+_NAMED = 10
+"""Mentions from which a single word is a person's name in several documents."""
 _LEADS = {
     "PERSON": ("The people named most:", "提到最多的人物："),
     "ORGANISATION": ("The organisations named most:", "提到最多的机构："),
@@ -108,7 +110,7 @@ class NamedThings(PageWriter):
 
     def _is_name(self, entity: Entity) -> bool:
         """Check that a name's words are seldom written in small letters, of an institution one."""
-        name = entity.name
+        name = without_title(entity.name)
         if re.search(r"[,/，、]|\bet\b|^何[故不以如能人处事日必用足为敢况]$", name):
             return False
         words = [word for word in re.findall(r"[A-Za-z][\w’'-]+", name) if word[0].isupper()]
@@ -190,16 +192,21 @@ class NamedThings(PageWriter):
             for one, count in self.spread.items()
             if one.type == kind
         }
-        return [pair for pair in self._proper(counted) if self._is_of(kind, pair[0])]
+        return [pair for pair in self._proper(counted) if self._is_of(kind, *pair)]
 
-    def _is_of(self, kind: str, name: str) -> bool:
-        """Check that a name has the form of its kind."""
+    def _is_of(self, kind: str, name: str, entity: Entity) -> bool:
+        """Check that a name has the form of its kind.
+
+        A single word that is named often, as the graph takes none for a person that no text calls
+        one, is a person's; a rarer one where a single document names it.
+        """
         if kind != "PERSON":
             return True
         things = frozenset(one.name.casefold() for one in self.spread if one.type == "PRODUCT")
         is_thing = not things.isdisjoint(name.casefold().split())
+        is_known = self._is_single or (entity.mention_count >= _NAMED and not has_han(name))
         return not _NO_PERSON.search(name) and (
-            is_person(name, things=things) or (self._is_single and not is_thing)
+            is_person(name, things=things) or (is_known and not is_thing)
         )
 
     @cached_property

@@ -11,6 +11,7 @@ from itertools import combinations
 from graph.text.cjk import has_han, simplified
 
 from ...storage.graph_api import Chunk, han_surname, sentence_spans
+from ..extractive.introductions import ROLE, ROLE_BETWEEN_HAN, introduction
 from .sentences import Said, is_in
 from .standalone import MAX_WORDS, is_listing, is_unpaired, stands_alone, word_count
 
@@ -23,29 +24,12 @@ the name; factors for a sentence that leans on what stands before and for one wi
 name, which others may share; least number of words."""
 _OWN, _OF_ANOTHER = 1.5, 0.2
 """Factors for a document whose title names the person, and for a sentence that is about another."""
+_OWNER = r"(?:the|an?|our|my|his|her|their|[A-Z]\w+['’]s?)"
+_PHRASE = r"(?:[a-z][\w'’-]* ){0,5}[a-z][\w'’-]*"
 _PRONOUN = re.compile(r"(?:He|She|It|They)\b|[他她它]")
 _MAX_CHUNKS = 60
 _CLOSE, _APART = 24, 60
 """Characters around a name in which a role is that person's, and the most between two names."""
-_KIN_HAN = "父|母|子|女|兄|弟|姐|妹|妻|夫|侄|甥|叔|伯|舅|姑|孙|婿|师|徒|友"
-_PARTS_HAN = (
-    "同窗|部将|谋士|军师|主公|义弟|义兄|兄弟|丈夫|妻子|儿子|女儿|父亲|母亲|学生|老师|上司|下属|同事"
-    "|创始人|成员"
-)
-ROLE = re.compile(
-    r"\b(?:(?:grand|god|step|foster )?-?(?:father|mother|son|daughter|child|parent)s?(?:-in-law)?"
-    r"|(?:half-)?(?:brother|sister)s?(?:-in-law)?|wife|husband|widow(?:er)?|spouse|uncle|aunt"
-    r"|nephew"
-    r"|niece|cousin|twin|sibling|heir|fianc[ée]e?|sweetheart|friend|rival|enemy|partner|colleague"
-    r"|assistant|apprentice|clerk|servant|secretary|deputy|student|pupil|teacher|tutor|mentor"
-    r"|supervisor"
-    r"|successor|predecessor|employer|employee|master|landlord|tenant|neighbour|owner|founder"
-    r"|director|author|designer|captain|leader|member|subsidiary|branch|part)s?\b"
-    rf"|[之的]?(?:{_KIN_HAN}|{_PARTS_HAN})"
-)
-"""A part that one plays for another, or in the world."""
-_PART_HAN = re.compile(rf"[之的](?:{_KIN_HAN}|{_PARTS_HAN})|{_PARTS_HAN}")
-"""Text between two Chinese names of which the second plays this part for the first."""
 
 
 @dataclass(frozen=True)
@@ -69,23 +53,24 @@ def introduce(
     words = (r"\s+".join(map(re.escape, one.split())) for one in ranked)
     pattern = "(?:" + "|".join(w if has_han(w) else rf"(?<!\w){w}(?!\w)" for w in words) + ")"
     called = re.compile(pattern)
+    bare = without_title(name)
     found = []
     for chunk in chunks[:_MAX_CHUNKS]:
         for start, end in sentence_spans(chunk.text):
             said = Said(chunk, start, end)
             if called.search(chunk.text, start, end) and is_in(said.text, chinese):
-                worth = _worth(said.text, pattern, has_roles=is_person)
+                worth = _worth(said.text, pattern, ranked if is_person else ())
                 worth *= 1.0 if stands_alone(chunk.text[start:end]) else _LEANING
                 worth *= _OF_ANOTHER if _PRONOUN.match(said.text) else 1.0
-                worth *= 1.0 if name in said.text else _PARTLY
+                worth *= 1.0 if bare in said.text else _PARTLY
                 worth *= _OWN if called.search(chunk.title) else 1.0
                 if worth and _is_readable(said.text):
                     found.append(replace(said, worth=round(worth, 6)))
     best = min(found, key=lambda said: (-said.worth, said.place), default=None)
     if best is None:
         return None
-    told = _worth(best.text, pattern, has_roles=is_person)
-    return Named(name, called, best, told > _ACTS and not _PRONOUN.match(best.text))
+    told = _worth(best.text, pattern, ranked if is_person else ())
+    return Named(name, called, best, told > _ROLE_NEAR and not _PRONOUN.match(best.text))
 
 
 def tell_pairs(some: Sequence[Named], chunks: Sequence[Chunk], *, chinese: bool) -> list[Said]:
@@ -122,7 +107,7 @@ def _told_apart(text: str, one: tuple[int, int], other: tuple[int, int]) -> floa
     (_, end), (start, last) = sorted((one, other))
     between = text[end:start]
     if has_han(text):
-        return len(between) if _PART_HAN.fullmatch(between) else math.inf
+        return len(between) if ROLE_BETWEEN_HAN.fullmatch(between) else math.inf
     is_told = ROLE.search(between) or ROLE.search(text[last : last + _CLOSE])
     return len(between) if is_told and len(between) <= _APART else math.inf
 
@@ -133,34 +118,42 @@ def _is_readable(text: str) -> bool:
     return _FEWEST <= word_count(text) <= MAX_WORDS and not is_listing(text) and is_whole
 
 
-def _worth(text: str, name: str, *, has_roles: bool) -> float:
-    """Return how well a sentence says who or what is called so; 0 where it does not."""
-    behind = r"(?: ?[（(][^）)]*[）)])?"
-    if not has_roles:
-        return _worth_of_thing(text, name, behind)
-    if re.match(rf"(?:\w+\.? ){{0,2}}{name}{behind},? (?:(?:is|was|has been) (?:an?|the|one)\b"
-                rf"|(?<=, )(?:[a-z]|[A-Z]\w+['’]s? [a-z]))"
-                rf"|{name}{behind}(?:是|，?字|，.{{0,12}}人也)", text):  # fmt: skip
+def _worth(text: str, name: str, persons: Sequence[str]) -> float:
+    """Return how well a sentence says who or what is called so; 0 where it does not.
+
+    `name` is an expression for all names, which are a person's where `persons` has them.
+    """
+    if not persons:
+        return _worth_of_thing(text, name)
+    if has_han(text):
+        return _worth_in_chinese(text, name)
+    told = max(introduction(text, one) for one in persons)
+    if told > 1:
+        return _ROLE_TOLD if told == 2 else _IS
+    if re.match(rf"{name} ?:", text):
+        return 0.0
+    around = (text[max(0, m.start() - _CLOSE) : m.end() + _CLOSE] for m in re.finditer(name, text))
+    if told or any(ROLE.search(some) for some in around):
+        return _ROLE_NEAR
+    return _ACTS if re.match(name, text) else 0.0
+
+
+def _worth_in_chinese(text: str, name: str) -> float:
+    """Return how well a Chinese sentence says who a person is."""
+    if re.match(rf"{name}(?:[（(][^）)]*[）)])?(?:是|，?字|，.{{0,12}}人也)", text):
         return _IS
-    if re.search(rf"(?<!Since )(?<!Before )(?<!After )(?<!In )(?<!With )(?<!From ){name}{behind}"
-                 rf", (?:the|an?|his|her|who|age|\d\d,|(?:[A-Z]\w+ ){{1,4}}(?:for|of|to|and)\b)"
-                 rf"|\b(?:the|an?) (?:[a-z-]+ ){{0,3}}[a-z-]+, (?:\w+\. )?{name}"
-                 rf"|(?:[之的](?:父|母|子|女|兄|弟|姐|妹|妻|夫|侄)|将军|太守|丞相|军师|都督|谋士"
+    if re.search(rf"(?:[之的](?:父|母|子|女|兄|弟|姐|妹|妻|夫|侄)|将军|太守|丞相|军师|都督|谋士"
                  rf"|教授|主任|校长|站长|院长|船长|记者|律师|议员|博士){name}"
                  rf"|[拜封]{name}为|{name}(?:为|乃"
                  rf"|任).{{0,8}}[督军守相师牧侯尉史长授任]", text):  # fmt: skip
         return _ROLE_TOLD
-    if re.match(rf"{name} ?[:：]", text):
-        return 0.0
-    begins = _ACTS if re.match(name, text) else 0.0
-    if has_han(text):
-        return begins
-    around = (text[max(0, m.start() - _CLOSE) : m.end() + _CLOSE] for m in re.finditer(name, text))
-    return _ROLE_NEAR if any(ROLE.search(some) for some in around) else begins
+    is_spoken = re.match(rf"{name} ?[:：]", text)
+    return _ACTS if re.match(name, text) and not is_spoken else 0.0
 
 
-def _worth_of_thing(text: str, name: str, behind: str) -> float:
+def _worth_of_thing(text: str, name: str) -> float:
     """Return how well a sentence says what an institution, a place or a product is."""
+    behind = r"(?: ?[（(][^）)]*[）)])?"
     english = (
         r"(?:is|was|are|were|has been) (?:an?|the|one)\b"
         r"|(?:is|was|were) (?:founded|established|opened|built|formed|set up|created)\b"
@@ -171,6 +164,14 @@ def _worth_of_thing(text: str, name: str, behind: str) -> float:
         return _IS
     told = re.search(rf"{name}{behind}, (?:an?|the) [a-z][^,]*,", text)
     return _ROLE_TOLD if told else _ACTS if re.match(rf"(?:[Tt]he )?{name}", text) else 0.0
+
+
+def without_title(name: str) -> str:
+    """Return a name without the title before it: *Mr. Stubb* is *Stubb* where he is told of."""
+    return _TITLED.sub("", name, count=1) or name
+
+
+_TITLED = re.compile(r"^(?:(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Captain|Capt|Sir|Dame)\.? )+")
 
 
 def is_person(name: str, *, things: Set[str] = frozenset()) -> bool:

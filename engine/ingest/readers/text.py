@@ -236,9 +236,20 @@ def plain_title(text: str) -> str | None:
     line = one_line(first).lstrip("#").strip()  # a Markdown heading, as texts in hand often have
     if len(first) > _TITLE_LIMIT or _HEADER_LINE.match(line) or not _NAMES_SOMETHING.search(line):
         return None
+    line = without_full_stop(line)
     ends_like_prose = line[-1] in ".,;:!?。，；：！？、"
     stands_alone = not rest.strip("\r") or rest.lstrip(" \t\r").startswith("\n") or len(line) <= 60
     return line if stands_alone and not ends_like_prose else None
+
+
+_MARKED_CHAPTER = re.compile(
+    r"(?:chapter|part|book|volume|stave|act|appendix)\s+(?:\d+|[a-z]+)(?=[.:]|\s*[—–-]).*\.", re.I
+)
+
+
+def without_full_stop(line: str) -> str:
+    """Return a chapter's title, whose number is followed by a mark, without its full stop."""
+    return line[:-1].rstrip() if _MARKED_CHAPTER.fullmatch(line) else line
 
 
 _CPP_ONLY = re.compile(

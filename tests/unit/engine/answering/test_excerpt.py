@@ -28,13 +28,12 @@ from engine.answering.extractive.extent import Excerpt, render_excerpt, unit_of
 from engine.answering.extractive.intent import (
     compared_sides,
     definition_subject,
-    introduces,
-    introduction,
     is_defined_by,
     question_intent,
     shows_intent,
     strip_intent_words,
 )
+from engine.answering.extractive.introductions import introduction
 from engine.answering.extractive.passage_order import (
     direct_first,
     in_own_language,
@@ -863,7 +862,7 @@ def test_a_heading_that_asks_for_the_same_thing_is_a_sign_of_its_definition() ->
 def test_a_chinese_person_is_introduced_by_name_style_or_place(
     text: str, person: str, is_introduced: bool
 ) -> None:
-    assert introduces(text, person) is is_introduced
+    assert bool(introduction(text, person)) is is_introduced
 
 
 def test_who_a_chinese_person_is_is_told_from_the_sentence_that_introduces_it() -> None:
@@ -920,7 +919,13 @@ def test_a_chinese_fact_is_declined_where_no_sentence_is_like_the_question(
         ("We spoke to Ada Byron, the station's data manager, at noon.", "Ada Byron", 2),
         ("The bursar, Mr Ada Byron, has opened a fund.", "Ada Byron", 2),
         ("The director of the Royal School, Dr. Ada Byron, resigned.", "Ada Byron", 2),
+        ("A word with Ada Byron, the chief mate.", "Ada Byron", 2),
+        ("My poor companion, and fast bosom-friend, Ada Byron, fell ill.", "Ada Byron", 2),
         ("It was founded by the fiddler Ada Byron.", "Ada Byron", 1),
+        ("They stared at the swart Ada Byron.", "Ada Byron", 0),
+        ("Do not keep that cheese down in the hold, Mr. Ada Byron; it spoils.", "Ada Byron", 0),
+        ("For you too have a boy, Ada Byron, at home.", "Ada Byron", 0),
+        ("Ada Byron was greatly pleased to hear it.", "Ada Byron", 0),
         ("'God bless us!' said Tiny Tim, the last of all.", "Tiny Tim", 0),
         ("Tiny Tim, his arm in a sling, has promised it.", "Tiny Tim", 0),
         ("Tiny Tim was early at the office.", "Tiny Tim", 0),
@@ -940,6 +945,28 @@ def test_who_a_person_is_is_told_by_the_sentence_that_gives_a_role_best_first() 
 
     assert draft.text.splitlines()[0].startswith("Tam Gill, leader of the band")
     assert "Nobody saw" not in draft.text
+
+
+def test_a_person_of_whom_nothing_says_who_that_is_is_told_with_a_word_of_doubt() -> None:
+    told = _passage("Nobody saw Tam Gill on the island, and Tam Gill saw nobody there.")
+
+    draft = _asked("Who is Tam Gill?", [told])
+
+    assert draft.text.startswith(HESITATION["en"])
+    assert "Nobody saw Tam Gill" in draft.text
+
+
+def test_the_passage_that_introduces_a_person_by_any_name_is_read_first() -> None:
+    near, far = passages()[:2]
+    scored = [
+        replace(near, text="Captain Gill shouted.", scores={"fused": 0.9, "dense": 0.9}),
+        replace(far, text="Gill, the miller of Oxley, left.", scores={"fused": 0.1, "dense": 0.1}),
+    ]
+    known_as = KnownAs((("Captain Gill", ("gill",)),))
+
+    found = direct_first("Who is Captain Gill?", scored, known_as)
+
+    assert [each.title for each in found] == [far.title, near.title]
 
 
 def test_a_list_longer_than_an_excerpt_is_shown_by_the_beginnings_of_its_items() -> None:

@@ -224,6 +224,17 @@ def test_an_institution_is_told_by_what_it_is_and_by_no_ones_part_beside_it() ->
     assert found.said.text.startswith("The Oxley Mill Trust is a charity")
 
 
+def test_a_person_is_no_less_introduced_where_the_title_before_the_name_is_left_out() -> None:
+    text = chunk(
+        "Nobody at the fair knew what to make of what Mr. Quill had said to them that day."
+        " Quill, the miller of the valley, kept the books of the mill and the pond."
+    )
+    found = introduce("Mr. Quill", ["Mr. Quill", "Quill"], [text], chinese=False, is_person=True)
+    assert found is not None
+    assert found.is_told
+    assert found.said.text.startswith("Quill, the miller")
+
+
 def test_two_people_are_told_of_where_one_plays_a_part_for_the_other() -> None:
     text = chunk(
         "Verity Quill met Tam Vale at the fair and went home with her basket full of plums."

@@ -234,6 +234,23 @@ def test_large_sections_are_kept_apart() -> None:
     assert headings(chunks(text, size=64)) == [["Top", "A"], ["Top", "B"]]
 
 
+@pytest.mark.parametrize(
+    ("line", "is_heading"),
+    [
+        ("CHAPTER 36. The Quarter-Deck.", True),
+        ("CHAPTER I.", True),
+        ("Part two: The Mill.", True),
+        ("Chapter 36 is about the quarter-deck.", False),
+        ("Act as if nothing had happened.", False),
+    ],
+)
+def test_a_chapter_of_a_plain_text_may_end_in_a_full_stop(line: str, is_heading: bool) -> None:
+    first = blocks(f"{line}\n\n{sentences(4)}", markdown=False)[0]
+    assert (first.kind == "heading") is is_heading
+    if first.heading is not None:
+        assert first.heading.text == line.removesuffix(".")
+
+
 # Overlap
 
 

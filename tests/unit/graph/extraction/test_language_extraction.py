@@ -241,6 +241,8 @@ def test_nothing_that_is_no_name_becomes_one(extractor: LanguageExtractor) -> No
         ("Pages in Dutch-, Korean-, and Polish-language editions are here.", "Korean"),
         ("Package A depends on a version of Package B. In this case it waits.", "Package B. In"),
         ("He read the archives of the Merrow mailing lists.", "archives of the Merrow"),
+        ("To which Orrin answered—“Aye.” Then Vale rose.", "Orrin answered—“Aye"),
+        ("Enter Hamlet. He speaks to Orrin.", "Enter Hamlet"),
     ],
 )
 def test_a_fragment_is_no_name(extractor: LanguageExtractor, text: str, cut: str) -> None:

@@ -110,6 +110,24 @@ def test_a_single_word_that_only_a_tagger_gives_a_type_has_none() -> None:
     assert not found["captain"]
 
 
+def test_a_name_that_is_said_often_needs_more_than_one_sentence_that_tells_its_type() -> None:
+    types = {"mpd": Counter(PERSON=100), "ahab": Counter(PERSON=100), "魏延": Counter(PERSON=99)}
+    told = {"mpd": {"PERSON": 4.0}, "ahab": {"PERSON": 40.0, ORDINARY: 5.0}, "魏延": {}}
+    surfaces = {"mpd": ["Mpd"], "ahab": ["Ahab"], "魏延": ["魏延"]}
+    found = settle_types(types, told, surfaces)
+    assert found["mpd"] == Counter(NAME=100)
+    assert found["ahab"] == Counter(PERSON=100)
+    assert found["魏延"] == Counter(NAME=99)  # transliterates, and nothing at all tells its type
+
+
+def test_a_word_of_the_dictionary_needs_more_to_be_a_person() -> None:
+    types, told = {"nations": Counter(PERSON=14)}, {"nations": {"PERSON": 4.0, COMMON: 14.0}}
+    assert settle_types(types, told, {"nations": ["Nations"]})["nations"] == Counter(NAME=14)
+    often = {"mutt": Counter(PRODUCT=200)}
+    found = settle_types(often, {"mutt": {"PRODUCT": 2.0}}, {"mutt": ["Mutt"]})
+    assert found["mutt"] == Counter(PRODUCT=200)  # of products texts say least what they are
+
+
 def test_what_stands_in_capitals_alone_is_a_heading() -> None:
     types = {"limited warranty": Counter(NAME=1), "kmi": Counter(NAME=1)}
     found = settle_types(types, {}, {"limited warranty": ["LIMITED WARRANTY"], "kmi": ["KMI"]})

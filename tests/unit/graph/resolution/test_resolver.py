@@ -55,6 +55,16 @@ def groups(names: list[Name], aliases: tuple[tuple[str, str], ...] = ()) -> set[
         ),
         pytest.param([name("dr. watson"), name("watson")], ("dr. watson", "watson"), id="no-full"),
         pytest.param(
+            [name("captain ahab", count=9), name("ahab", count=30), name("enter ahab", count=1)],
+            ("ahab", "captain ahab"),
+            id="a-name-said-in-passing",
+        ),
+        pytest.param(
+            [name("mr. scrooge", count=9), name("scrooge", count=30), name("tom scrooge", count=1)],
+            ("mr. scrooge", "scrooge", "tom scrooge"),
+            id="a-full-name-said-once",
+        ),
+        pytest.param(
             [name("kestrel marine institute", "ORGANISATION"), name("kmi", "ACRONYM")],
             ("kestrel marine institute", "kmi"),
             id="acronym",
@@ -127,6 +137,13 @@ def test_names_of_one_thing_are_merged(names: list[Name], together: tuple[str, .
             [name("general electric", "ORGANISATION"), name("electric", "CONCEPT")], id="namelike"
         ),
         pytest.param([name("prince of wales"), name("princess of wales")], id="title-with-of"),
+        pytest.param(
+            [
+                replace(name("http", "CONCEPT"), surfaces={"HTTP": 9}),
+                replace(name("https", "CONCEPT"), surfaces={"HTTPS": 8, "https": 2}),
+            ],
+            id="no-plural-of-an-acronym",
+        ),
         pytest.param([name("林若溪"), name("林海"), name("林博士")], id="two-chinese-surnames"),
         pytest.param([name("林若溪"), name("林若溪夫人")], id="a-chinese-wife"),
         pytest.param([name("海鸥", "PRODUCT"), name("海鸥总", "PERSON")], id="no-person-titled"),

@@ -1,0 +1,101 @@
+"""Sentences that say who a person is: *Fred, Scrooge's nephew*, *the bursar, Ann Pyke*."""
+
+from __future__ import annotations
+
+import re
+
+from graph.text.cjk import HAN
+from graph.text.patterns import lazy_regex
+
+from ...prompts import language_of
+from ...storage.graph_api import given_name, type_of_phrase
+
+_KIN_HAN = "父|母|子|女|兄|弟|姐|妹|妻|夫|侄|甥|叔|伯|舅|姑|孙|婿|师|徒|友"
+_PARTS_HAN = (
+    "同窗|部将|谋士|军师|主公|义弟|义兄|兄弟|丈夫|妻子|儿子|女儿|父亲|母亲|学生|老师|上司|下属|同事"
+    "|创始人|成员"
+)
+ROLE = re.compile(
+    r"\b(?:(?:grand|god|step|foster )?-?(?:father|mother|son|daughter|child|parent)s?(?:-in-law)?"
+    r"|(?:half-)?(?:brother|sister)s?(?:-in-law)?|wife|husband|widow(?:er)?|spouse|uncle|aunt"
+    r"|nephew"
+    r"|niece|cousin|twin|sibling|heir|fianc[ée]e?|sweetheart|friend|rival|enemy|partner|colleague"
+    r"|assistant|apprentice|clerk|servant|secretary|deputy|student|pupil|teacher|tutor|mentor"
+    r"|supervisor"
+    r"|successor|predecessor|employer|employee|master|landlord|tenant|neighbour|owner|founder"
+    r"|director|author|designer|captain|leader|member|subsidiary|branch|part)s?\b"
+    rf"|[之的]?(?:{_KIN_HAN}|{_PARTS_HAN})"
+)
+"""A part that one plays for another, or in the world."""
+
+ROLE_BETWEEN_HAN = re.compile(rf"[之的](?:{_KIN_HAN}|{_PARTS_HAN})|{_PARTS_HAN}")
+"""Text between two Chinese names of which the second plays this part for the first."""
+
+_QUOTES = "\"'“”"
+_ASIDE = r"[\"'”’]?(?:\s*\([^()]{1,60}\))?[\"'”’)]*"
+_NO_ROLE = r"(?:little|few|moment|last|first|next|whole|same)\b"
+_OWNER = r"(?:the|an?|our|my|his|her|their|(?-i:[A-Z]\w+)['’]s?)"
+_ROLE = (
+    rf"(?P<role>{_OWNER}\s+(?!{_NO_ROLE})(?-i:(?:[\w'’-]+,?\s+){{0,6}}[\w'’-]+)"
+    r"|(?!(?:the|an?|and|or|in|as|so)\b)[a-z]+(?:\s[a-z]+)?\s(?:of|to|for)\s\w+)"
+)
+_APPOSED = lazy_regex(r"(?:the|an?|our|[A-Z]\w+['’]s?)\s")
+_OFFICE = r"(?-i:(?:[a-z-]+,?\s+){0,5}[a-z-]+(?:\s(?:of|for)\s(?:the\s)?[\w ]{2,40})?)"
+_SPEAKS = r"(?<!said )(?<!cried )(?<!asked )(?<!replied )(?<!returned )"
+
+
+def is_role(phrase: str) -> bool:
+    """Check that a phrase ends in what a person is: *chief mate of the Pequod*."""
+    words = _first_part(phrase).split()
+    return bool(words) and (_is_part(words[-1]) or type_of_phrase(words[-1]) == "PERSON")
+
+
+def _holds_role(phrase: str) -> bool:
+    """Check for what a person is in a phrase: *a grasping, covetous old man, the partner*."""
+    return any(is_role(word) for word in re.findall(r"[\w-]+", _first_part(phrase)))
+
+
+def _first_part(phrase: str) -> str:
+    return re.split(r"\s(?:of|for|in|at|from|with)\s", phrase, maxsplit=1)[0]
+
+
+def _is_part(word: str) -> bool:
+    return ROLE.fullmatch(word.rpartition("-")[2]) is not None
+
+
+def introduction(text: str, person: str) -> int:
+    """Return how well a text introduces a person, 0 to 3.
+
+    *Fred, Scrooge's nephew* or *Tim Cratchit ("Tiny Tim"), a cripple* at the beginning of a
+    sentence: 3; elsewhere, and *the station's bursar, Lionel Garrod-Pyke*, with a word for what a
+    person is: 2, without one, and *the fiddler Tam Gillebrand*: 1. 姓周，名仓, 徐庶者，颍川人也: 3.
+    """
+    if language_of(person) == "zh":
+        return 3 if _introduces_in_chinese(text, person) else 0
+    name = rf"{_SPEAKS}\b{re.escape(person.strip(_QUOTES))}"
+    said = rf"{name}(?: of (?-i:[A-Z]\w+))?{_ASIDE}(?:,\s+|\s+(?:is|was)\s+){_ROLE}"
+    first = re.search(rf"(?:^|[.!?]\s|\n)\W*(?-i:[A-Z]\w+\W+){{0,3}}{said}", text, re.I)
+    if first and (_holds_role(first["role"]) or _APPOSED.match(first["role"])):
+        return 3
+    title = r"(?:(?:Mrs?|Ms|Dr|Prof|Dame|Sir|Professor|Captain)\.?\s+)?"
+    owner = r"(?:['’]s|\b(?:the|our|my|his|her|their))"  # *a boy, Captain Ahab* speaks to him
+    office = rf"{owner}\s+(?P<role>{_OFFICE})(?:,|\s+is)\s+{title}{name}"
+    told, called = re.search(said, text, re.I), re.search(office, text, re.I)
+    if (told and _holds_role(told["role"])) or (called and is_role(called["role"])):
+        return 2
+    named = re.search(rf"\bthe\s+(?P<role>(?-i:[a-z-]{{4,}}\s+){{1,3}}){name}", text, re.I)
+    is_named = named is not None and is_role(named["role"])
+    return 1 if is_named or (told and _APPOSED.match(told["role"])) else 0
+
+
+def _introduces_in_chinese(text: str, person: str) -> bool:
+    given = given_name(person)
+    family = person[: len(person) - len(given)] if given else ""
+    name = re.escape(person)
+    forms = [
+        rf"{name}[，,]?(?:者[，,]|表?字|道?号|(?!是)[{HAN}]{{2,6}}人[也氏士])|号[为曰]?{name}",
+        rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:也|之[子弟兄侄孙后婿])|人{name}[，,]?[表]?字",
+    ]
+    if family:
+        forms.append(rf"[复覆]?姓{family}[，,]?(?:单?名|讳){given}")
+    return re.search("|".join(forms), text) is not None
