@@ -401,15 +401,20 @@ class _RenamingReader:
 
 
 def _that_state(sentences: list[Sentence], passages: Sequence[Passage]) -> list[Sentence]:
-    """Leave out questions and titles, which answer none, unless there are no others."""
+    """Leave out questions, titles and markup, which answer none, unless there are no others."""
     stating = [
         each
         for each in sentences
         if not each.text.rstrip(" *_").endswith(("?", "？"))
         and not is_title(each.text)
+        and len(_TAG.findall(each.text)) < _MARKUP
         and not _is_heading(each, passages[each.passage])
     ]
     return [replace(each, order=row) for row, each in enumerate(stating)] or sentences
+
+
+_TAG, _MARKUP = re.compile(r"</?[a-zA-Z][^<>\n]*>"), 3
+"""Lines of a page's source with so many tags are no sentence."""
 
 
 def _is_heading(sentence: Sentence, passage: Passage) -> bool:

@@ -489,7 +489,7 @@ def _beside(
     text_at: TextAt | None,
 ) -> list[Excerpt]:
     """Return one block that compares all sides, else a block for each side."""
-    both = [one for one in candidates if all(_names(one.block, side) for side in sides)]
+    both = [one for one in candidates if _is_of_all(one.block, sides)]
     together: list[Excerpt] = []
     if both:
         best, *_ = _best(
@@ -512,6 +512,13 @@ def _beside(
         {(one.source.document_id, one.source.start + one.start): one for one in found}.values()
     )
     return apart if len(found) == len(sides) else together or apart
+
+
+def _is_of_all(block: ExcerptBlock, sides: Sequence[str]) -> bool:
+    """Check for a block about all sides, which does not name one of them below a heading of all."""
+    said = set(tokens(block.text))
+    named = sum(set(tokens(side)) <= said for side in sides)
+    return named in {0, len(sides)} and all(_names(block, side) for side in sides)
 
 
 def _names(block: ExcerptBlock, side: str) -> bool:

@@ -260,10 +260,27 @@ def unit_of(
     elif block.form == "prose":
         before = text.rfind("\n\n", block.start, place)
         behind = text.find("\n\n", place, block.end)
-        units.append((
-            block.start if before < 0 else before + 2, block.end if behind < 0 else behind
-        ))  # fmt: skip
+        unit = (block.start if before < 0 else before + 2, block.end if behind < 0 else behind)
+        units.append(_with_term(unit, own, text))
     return next((unit for unit in units if count_words(text[slice(*unit)]) <= UNIT_WORDS), None)
+
+
+def _with_term(unit: tuple[int, int], own: Sequence[ExcerptBlock], text: str) -> tuple[int, int]:
+    """Join a paragraph with the line above it that names what it explains: *quotawarn: 90*."""
+    start, end = unit
+    if _names_a_term(text[start:end]):
+        behind = next((each for each in own if each.start >= end and each.form == "prose"), None)
+        return (start, behind.end) if behind and not text[end : behind.start].strip() else unit
+    above = next((each for each in reversed(own) if each.end <= start), None)
+    is_term = above and above.form == "prose" and _names_a_term(above.text)
+    return (above.start, end) if above and is_term and not text[above.end : start].strip() else unit
+
+
+def _names_a_term(paragraph: str) -> bool:
+    return count_words(paragraph) <= TERM_WORDS and not paragraph.rstrip().endswith(_SENTENCE_ENDS)
+
+
+_SENTENCE_ENDS = tuple(".!?:;,。！？：；，…")
 
 
 def _is_term(text: str, item: int, next_one: int) -> bool:

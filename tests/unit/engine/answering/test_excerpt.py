@@ -263,6 +263,22 @@ def test_both_sides_of_a_comparison_stand_beside_each_other() -> None:
     assert [citation.title for citation in draft.citations] == ["Gull", "Petrel"]
 
 
+def test_a_block_about_one_side_below_a_heading_of_both_does_not_compare_them() -> None:
+    text = (
+        f"## Gull and Petrel\n\nWhat is a Gull? A Gull is held. {' '.join([FILLER] * 9)}\n\n"
+        "A Gull is one that is held. A Petrel is one that is free.\n\nA Petrel is seldom seen.\n"
+    )
+
+    def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([9.0 if "What is" in each else 6.0 for each in texts])
+
+    draft = _asked(
+        "What is the difference between a Gull and a Petrel?", [_passage(text)], read=read
+    )
+
+    assert "A Petrel is one that is free." in draft.text
+
+
 def test_sections_side_by_side_are_a_list() -> None:
     draft = ask("List the rules on deck.")
 
@@ -559,6 +575,20 @@ def test_a_short_item_is_shown_with_the_term_that_it_explains() -> None:
     )
     start, end = unit_of(text.index("Good for"), _passage(text)) or (0, 0)
     assert text[start:end].strip() == "- FIR\n  - An impulse response. Good for photographs."
+
+
+@pytest.mark.parametrize("place", ["quotawarn: 90", "The percent", "server warns"])
+def test_a_paragraph_is_shown_with_the_line_above_that_names_what_it_explains(place: str) -> None:
+    unit = "quotawarn: 90\n\nThe percent of use over which the server warns."
+    text = f"## Settings\n\n{OTHERS}\n\n{unit}\n\nquotakb: 0\n\nThe least free space.\n"
+    start, end = unit_of(text.index(place), _passage(text)) or (0, 0)
+    assert text[start:end] == unit
+
+
+def test_a_sentence_is_no_name_of_what_the_next_paragraph_explains() -> None:
+    text = f"## Rain\n\n{OTHERS}\n\nIt rained.\n\nThe server warns.\n"
+    start, end = unit_of(text.index("The server"), _passage(text)) or (0, 0)
+    assert text[start:end] == "The server warns."
 
 
 def test_a_long_section_is_no_unit_of_its_sentences() -> None:
@@ -945,6 +975,18 @@ def test_who_a_person_is_is_told_by_the_sentence_that_gives_a_role_best_first() 
 
     assert draft.text.splitlines()[0].startswith("Tam Gill, leader of the band")
     assert "Nobody saw" not in draft.text
+
+
+def test_the_source_of_a_page_is_no_sentence_that_answers() -> None:
+    source = _passage(
+        "<P>Which colour has the <B>board outline</B>: </P> <IMG SRC=x>", name="Source"
+    )
+    told = _passage("The outline of the board is drawn in yellow.", name="Colours")
+
+    draft = _asked("Which colour has the board outline?", [source, told])
+
+    assert "yellow" in draft.text.splitlines()[0]
+    assert "<P>" not in draft.text
 
 
 def test_a_person_of_whom_nothing_says_who_that_is_is_told_with_a_word_of_doubt() -> None:
