@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..resolution.name_parsing import TITLES
 from ..text.cjk import has_han
-from ..text.names import CALENDAR, DEMONYMS, FUNCTION_WORDS, capitalised_names, name_key
+from ..text.names import CALENDAR, DEMONYMS, FUNCTION_WORDS, JOINTS, capitalised_names, name_key
 from ..text.sentences import Layout, Segment
 from ..text.transcripts import speaker_labels
 from .aliases import CLASS_NOUNS, NEVER_FIRST, VAGUE_MODIFIERS, VAGUE_NOUNS, Candidate
@@ -126,6 +127,7 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
         span = span[1:]
     if _is_cut(span):
         return
+    span = _without_others(span) if kind == "PERSON" else span
     crossed = _CROSSES.search(segment.shadow, span.start_char, span.end_char)
     end = crossed.start() if crossed else span.end_char
     start, end = _stripped(segment.shadow, span.start_char, end)
@@ -143,6 +145,18 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
     yield Candidate(segment.start + start, segment.start + end, kind)
 
 
+def _without_others(span: Span) -> Span:
+    """Cut a person's name where the sentence goes on: "Anne and Henrietta", "Mr Elliot, Anne"."""
+    for number, token in enumerate(span[1:], start=1):
+        is_lower = token.text.isalpha() and token.is_lower and token.lower_ not in _IN_NAMES
+        has_capital = any(c.isupper() for c in span[:number].text)
+        after_title = token.text == "," and span[0].lower_.rstrip(".") in TITLES
+        if has_capital and (after_title or (is_lower and token.pos_ != "PROPN")):
+            return span[:number]
+    return span
+
+
+_IN_NAMES = frozenset({*JOINTS, "the"}) - {"for"}
 _CROSSES = re.compile(r"—|--|[!?;]+[\s\"”’)—]|\s[\"“”]")
 """Marks that end what is said before them; a tagger's span may run across."""
 

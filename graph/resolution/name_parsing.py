@@ -29,6 +29,8 @@ TITLES = MALE_TITLES | FEMALE_TITLES | frozenset(_NEUTRAL.split())
 
 MARRIED_TITLES = frozenset({"mrs", "lady", "madame", "mme", "夫人", "太太"})
 """Titles that may go with a husband's name: the full name at hand may be his."""
+FAMILY_TITLES = MARRIED_TITLES | {"miss"}
+"""Titles that tell members of one family apart."""
 NAMELIKE_TITLES = frozenset(
     {"general", "major", "saint", "st", "count", "prince", "king", "sister"}
 )
@@ -85,25 +87,29 @@ SURNAMES = frozenset(
     "詹曲靳祁路涂宁费霍阮裴柯荀甘邝闵简盛鲍房辛凌卫解虞冉岳褚边姬穆桂牟刁臧娄车卓糜典蒯滕麋审淳宗甄尤"
 )
 
-_GIVEN_NAMES = """
-aaron adam alan albert alex alexander alfred alice amanda amy andrea andrew angela ann anna anne
-anthony arthur barbara ben benjamin bernard betty bill bob brian bruce carl carlos carol caroline
-catherine charles charlie charlotte chris christian christina christine christopher claire daniel
-david deborah dennis diana donald dorothy douglas edward edwin eleanor elizabeth ellen emily emma
-eric ernest eugene eva evelyn florence frances francis frank fred frederick gary george gerald
-grace greg gregory hannah harold harry heather helen henry herbert howard hugh ian irene isabel
-jack jacob james jane janet jason jean jeff jennifer jerry jessica jim joan joe john jonathan jose
-joseph joyce juan judith julia julie karen karl kate katherine keith kelly ken kenneth kevin kim
-larry laura lawrence lee leo leon leonard lewis linda lisa louis louise lucy luke margaret maria
-marie mark martha martin mary matthew max michael michelle mike nancy nicholas nick nicole oliver
-oscar pamela patricia patrick paul peter philip rachel ralph raymond rebecca richard robert roger
-ronald rose roy russell ruth ryan sam samuel sandra sara sarah scott sean sharon simon sophia
-sophie stephen steve steven stuart susan teresa theodore thomas tim timothy tom tony victor
-victoria vincent walter wayne wendy william
+_MALE_NAMES = """
+aaron adam alan albert alexander alfred andrew anthony arthur ben benjamin bernard bill bob brian
+bruce carl carlos charles charlie christian christopher daniel david dennis donald douglas edward
+edwin eric ernest eugene francis frank fred frederick gary george gerald greg gregory harold harry
+henry herbert howard hugh ian jack jacob james jason jeff jerry jim joe john jonathan jose joseph
+juan karl keith ken kenneth kevin larry lawrence leo leon leonard lewis louis luke mark martin
+matthew max michael mike nicholas nick oliver oscar patrick paul peter philip ralph raymond richard
+robert roger ronald roy russell ryan samuel scott sean simon stephen steve steven stuart theodore
+thomas tim timothy tom tony victor vincent walter wayne william
+"""
+_OTHER_NAMES = """
+alex alice amanda amy andrea angela ann anna anne barbara betty carol caroline catherine charlotte
+chris christina christine claire deborah diana dorothy eleanor elizabeth ellen emily emma eva evelyn
+florence frances grace hannah heather helen irene isabel jane janet jean jennifer jessica joan joyce
+judith julia julie karen kate katherine kelly kim laura lee linda lisa louise lucy margaret maria
+marie martha mary michelle nancy nicole pamela patricia rachel rebecca rose ruth sam sandra sara
+sarah sharon sophia sophie susan teresa victoria wendy
 """
 EPITHETS = frozenset({"old", "poor", "dear", "late", "little", "good", "evil", "tiny", "young"})
 """Words before a person's name that are no part of it: "Poor Bob", "old Ebenezer Scrooge"."""
-COMMON_GIVEN_NAMES = frozenset(_GIVEN_NAMES.split())
+MALE_NAMES = frozenset(_MALE_NAMES.split())
+"""Given names that a wife may have of her husband, "Mrs Charles Dalloway"."""
+COMMON_GIVEN_NAMES = MALE_NAMES | frozenset(_OTHER_NAMES.split())
 """Given names so common that one alone says too little about who is meant."""
 
 _DIMINUTIVES = """
@@ -205,6 +211,11 @@ def _without_suffix(words: list[str]) -> list[str]:
         bare = bare[:-1]
     han = _HAN_CORPORATE.sub("", bare[-1])
     return [*bare[:-1], han] if len(han) > 1 else bare
+
+
+def is_of_husband(parts: NameParts) -> bool:
+    """Check for "Mrs Charles Dalloway", who has her husband's given name."""
+    return bool(MARRIED_TITLES & {*parts.titles}) and parts.words[0] in MALE_NAMES
 
 
 def is_bare_title(key: str) -> bool:

@@ -16,6 +16,7 @@ from .name_parsing import (
     COMMON_GIVEN_NAMES,
     DIMINUTIVES,
     EPITHETS,
+    FAMILY_TITLES,
     GENERATIONS,
     HAN_TITLES,
     MARRIED_TITLES,
@@ -27,6 +28,7 @@ from .name_parsing import (
     beginnings_of,
     fit_together,
     han_surname,
+    is_of_husband,
     is_shorter_name,
     one_person,
 )
@@ -52,8 +54,11 @@ FOREMOST_FACTOR = 5
 """Frequency ratio that makes one bearer of a surname the main one."""
 FIRST_NAME_TERMS = 5
 """Mentions from which a usual given name, "Bob", is how a text calls the one who has it."""
-MOST_INFORMAL = 20
-"""Frequency ratio above which a given name belongs to another person than the rare full name."""
+MOST_INFORMAL, KNOWN = 20, 3
+"""Frequency ratio above which a given name belongs to another person than the rare full name, that
+is said fewer times than this."""
+IN_PASSING = 20
+"""Mentions of a short name from which what is said once besides is no full name of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +224,7 @@ def short_name_links(
         if len(near) > 1:
             subject = _of_the_title(profile, near, profiles)
             subject = subject or _subject(profile, near, profiles, told)
+            subject = subject or _far_foremost(profile, near, profiles)
         if subject:
             near = {subject: near[subject]}
         if len(near) != 1 or profile.parts.titles == (VENERABLE,):
@@ -229,10 +235,11 @@ def short_name_links(
             # Somewhere it stands without a full name, and there is another such person.
             yield from _for_the_foremost(key, owners, profiles, clusters)
             continue
-        if not _one_gender(profile, titled.get(part, ()), profiles, keys):
+        near_titled = (*titled.get(part, ()), *(profiles[k] for k in titled_keys.get(part, ())))
+        if not _one_bearer(profile, near_titled, profiles, keys):
             continue  # Mr and Mrs Darling: either may be meant
         target = min(keys, key=lambda k: (-profiles[k].count, k))
-        if root(key) == owner or not _may_stand_for(profile, part, profiles[target]):
+        if root(key) == owner or not _may_stand_for(profile, part, target, keys, profiles):
             continue
         yield Link(
             key=key,
@@ -293,13 +300,27 @@ def _for_the_foremost(
 
 def _of_the_title(profile: Profile, near: Mapping[str, Sequence[str]], profiles: Profiles) -> str:
     """Return the only person who has the title of "Captain Bastienne" before a full name."""
-    titles = {*profile.parts.titles}
+    titles = {*profile.parts.titles} - FAMILY_TITLES
     found = [
         top
         for top, keys in near.items()
         if any(titles & {*profiles[key].parts.titles} for key in keys)
     ]
     return found[0] if titles and len(found) == 1 else ""
+
+
+def _far_foremost(profile: Profile, near: Mapping[str, Sequence[str]], profiles: Profiles) -> str:
+    """Return the person who is named far more often than any other of that name, or "".
+
+    In a novel that says "Anne Elliot" now and then, and "Anne Grierson" once, "Anne" is the former.
+    """
+    if profile.is_han or profile.parts.titles:
+        return ""
+    said = {top: sum(profiles[key].count for key in keys) for top, keys in near.items()}
+    first, *others = sorted(near, key=lambda top: (-said[top], top))
+    is_far = all(said[first] >= FOREMOST_FACTOR * said[each] for each in others)
+    is_here = any(_inside(profile, profiles[key]) for key in near[first])
+    return first if is_far and is_here else ""
 
 
 def _titles_of(profiles: Profiles) -> dict[str, list[NameParts]]:
@@ -368,7 +389,7 @@ def _is_in_passing(keys: Sequence[str], said: int, profiles: Profiles) -> bool:
     given = {profiles[key].parts.words[0] for key in keys}
     is_once = sum(profiles[key].count for key in keys) == 1
     is_named = not given.isdisjoint(COMMON_GIVEN_NAMES | DIMINUTIVES.keys())
-    return is_once and said >= MOST_INFORMAL and not is_named
+    return is_once and said >= IN_PASSING and not is_named
 
 
 def _bare_for_titled(
@@ -461,7 +482,8 @@ def _long_parts(profile: Profile) -> set[str]:
     if len(words) == 2 and words[0] in EPITHETS:
         return {words[0]}
     last = words[-2] if words[-1] in GENERATIONS and len(words) > 2 else _surname(profile)
-    parts = {words[0], last, _particled(profile)} - {" ".join(profile.spoken_words)}
+    given = "" if is_of_husband(profile.parts) else words[0]
+    parts = {given, last, _particled(profile)} - {" ".join(profile.spoken_words)}
     return {part for part in parts if len(part) > 2}
 
 
@@ -473,35 +495,53 @@ def _titled_by_surname(profiles: Profiles) -> dict[str, list[Profile]]:
     return dict(titled)
 
 
-def _one_gender(
+def _one_bearer(
     profile: Profile, titled: Iterable[Profile], profiles: Profiles, keys: Iterable[str]
 ) -> bool:
-    """Check whether titles or full names leave one person only."""
+    """Check whether titles or full names leave one person only.
+
+    Where there is a Mrs or a Miss Harville, a Captain Harville is another person, and the bare name
+    may mean either; "Captain James Harville" has his title.
+    """
     near = [p for p in titled if p is profile or share_document(p, profile)]
-    genders = {p.parts.gender for p in near}
-    of_owner = {profiles[key].parts.gender for key in keys} - {""}
-    if len(genders) < 2 and not MARRIED_TITLES & {*profile.parts.titles}:
+    titles = {*profile.parts.titles}
+    of_owner = [profiles[key].parts for key in keys]
+    if any((titles - FAMILY_TITLES) & {*parts.titles} for parts in of_owner):
         return True
-    return len(of_owner) == 1 and profile.parts.gender in of_owner
+    genders = {p.parts.gender for p in near} - {""}
+    is_family = any(FAMILY_TITLES & {*p.parts.titles} for p in near)
+    is_mixed = len(genders) > 1 or (is_family and any(not p.parts.gender for p in near))
+    if not is_mixed and not MARRIED_TITLES & titles:
+        return True
+    known = {parts.gender for parts in of_owner} - {""}
+    return len(known) == 1 and profile.parts.gender in known
 
 
-def _may_stand_for(profile: Profile, part: str, target: Profile) -> bool:
-    words = target.parts.words
+def _may_stand_for(
+    profile: Profile, part: str, target: str, keys: Iterable[str], profiles: Profiles
+) -> bool:
+    """Check that a short name may mean the person of these keys, of whom one is the `target`."""
+    titles, full = {*profile.parts.titles}, profiles[target]
+    words = full.parts.words
+    if MARRIED_TITLES & titles and all(is_of_husband(profiles[key].parts) for key in keys):
+        return False  # Mrs Charles Musgrove is called so beside a Mrs Musgrove
     is_given = not profile.is_han and part == words[0] and part != words[-1]
     if is_given:
-        if part in COMMON_GIVEN_NAMES and not _on_first_name_terms(profile, target):
+        if part in COMMON_GIVEN_NAMES and not _on_first_name_terms(profile, keys, profiles):
             return False
-        return not profile.parts.titles and _inside(profile, target)
+        is_titled = any(titles <= {*profiles[key].parts.titles} for key in keys)  # Sir Walter
+        return (not titles or is_titled) and _inside(profile, full)
     if profile.is_han and not profile.parts.han_title:
-        return _inside(profile, target)
+        return _inside(profile, full)
     return True
 
 
-def _on_first_name_terms(profile: Profile, target: Profile) -> bool:
+def _on_first_name_terms(profile: Profile, keys: Iterable[str], profiles: Profiles) -> bool:
     """Check that a text calls one by a usual given name, and by the full one now and then."""
     is_fond = profile.spoken_words[0] in EPITHETS
+    in_full = sum(profiles[key].count for key in keys)
     return (is_fond or profile.count >= FIRST_NAME_TERMS) and (
-        profile.count <= MOST_INFORMAL * target.count
+        in_full >= KNOWN or profile.count <= MOST_INFORMAL * in_full
     )
 
 

@@ -18,7 +18,15 @@ from functools import cached_property
 from ..extraction.class_nouns import han_type_of
 from ..model import SAME, Judgement, Name
 from ..text.cjk import HAN, has_han
-from .name_parsing import NameParts, han_surname, initials_match, initials_of, parts_of, singular
+from .name_parsing import (
+    NameParts,
+    han_surname,
+    initials_match,
+    initials_of,
+    is_of_husband,
+    parts_of,
+    singular,
+)
 from .relational_names import means_owner, owners_of
 
 Profiles = Mapping[str, "Profile"]
@@ -161,6 +169,8 @@ def _variant_form(profile: Profile) -> str:
     parts = profile.parts
     if parts.han_title:
         return profile.name.key
+    if is_of_husband(parts):
+        return f"{' '.join(parts.titles)}|{parts.plain}"
     if profile.is_han and profile.kind in {"", "PLACE"} and _HAN_PLACE.fullmatch(profile.name.key):
         return profile.name.key[:-1]
     titles_count = not profile.may_be_person and profile.kind != ""

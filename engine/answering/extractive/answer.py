@@ -418,9 +418,10 @@ _TAG, _MARKUP = re.compile(r"</?[a-zA-Z][^<>\n]*>"), 3
 
 
 def _is_heading(sentence: Sentence, passage: Passage) -> bool:
-    """Check for the words of a heading above it."""
+    """Check for the words of a heading above it, or the title of its document."""
     text = sentence.text.strip(" #*_")
-    return bool(text) and any(each.endswith(text) for each in (*passage.headings, sentence.heading))
+    above = (*passage.headings, sentence.heading)
+    return text == passage.title or (bool(text) and any(each.endswith(text) for each in above))
 
 
 def _excerpts(

@@ -270,7 +270,9 @@ def _with_term(unit: tuple[int, int], own: Sequence[ExcerptBlock], text: str) ->
     start, end = unit
     if _names_a_term(text[start:end]):
         behind = next((each for each in own if each.start >= end and each.form == "prose"), None)
-        return (start, behind.end) if behind and not text[end : behind.start].strip() else unit
+        if behind is None or text[end : behind.start].strip() or _names_a_term(behind.text):
+            return unit
+        return start, behind.end
     above = next((each for each in reversed(own) if each.end <= start), None)
     is_term = above and above.form == "prose" and _names_a_term(above.text)
     return (above.start, end) if above and is_term and not text[above.end : start].strip() else unit

@@ -45,6 +45,7 @@ from .topics import (
     group_units,
     is_numbered,
     is_telling,
+    joined_units,
     key_phrases,
     plain_title,
     sample_chunks,
@@ -335,19 +336,23 @@ class _Page(NamedThings):
         units = spread_evenly(self.units, CHAPTERS)
         title = self._document_title()
         parts = [unit for unit in units if unit.title != title or len(units) < _MANY // 2]
-        most = max(1, min(3, _POINTS // max(1, len(parts))))
-        blocks: list[str] = []
-        bare: list[str] = []
-        for unit in parts:
-            said = self._told(unit, most) if len(parts) <= TOLD_PARTS else []
-            if said or is_telling(unit.title):
-                (blocks if said else bare).append(self.block(unit.title, said))
-            if not said and unit.title:
-                bare[-1:] = [f"- {unit.title}{self._heading_mark(unit)}"]
         opening = self.say(
             f"{title}, one document in {len(parts)} parts.",
             f"《{title.strip('《》')}》，一份文档，分为 {len(parts)} 个部分。",
         )
+        if len(parts) > TOLD_PARTS and 2 * sum(is_telling(one.title) for one in parts) < len(parts):
+            parts = joined_units(parts, TOLD_PARTS // 2)
+        most = max(1, min(3, _POINTS // max(1, len(parts))))
+        blocks: list[str] = []
+        bare: list[str] = []
+        central = central_words([unit.chunks for unit in parts])
+        for unit, weights in zip(parts, central, strict=True):
+            is_told = len(parts) <= TOLD_PARTS
+            said = self._central_sentences(unit, weights, most) if is_told else []
+            if said:
+                blocks.append(self.block(unit.title, said))
+            elif unit.title:
+                bare.append(f"- {unit.title}{self._heading_mark(unit)}")
         return self.made(opening + self._named(), [*blocks, "\n".join(bare)], self.people())
 
     def _document_title(self) -> str:

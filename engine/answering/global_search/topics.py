@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -63,10 +63,13 @@ class Unit:
     document_id: str
     headings: tuple[str, ...]
     chunks: tuple[Chunk, ...]
+    called: str = ""
 
     @cached_property
     def title(self) -> str:
-        """Its title or heading in plain words; empty where that says nothing."""
+        """A name of its own, else its heading in plain words; empty where that says nothing."""
+        if self.called:
+            return self.called
         said = plain_title(self.headings[-1] if self.headings else self.chunks[0].title)
         if _CODE.fullmatch(said):
             return ""
@@ -140,6 +143,20 @@ def sections(chunks: Sequence[Chunk], *, depth: int) -> list[Unit]:
     for chunk in chunks:
         held[chunk.document_id, chunk.headings[:depth]].append(chunk)
     return [Unit(name, headings, tuple(some)) for (name, headings), some in held.items()]
+
+
+def joined_units(units: Sequence[Unit], most: int) -> list[Unit]:
+    """Return at most so many units, each of adjoining ones: *Chapter 1 – Chapter 3*."""
+    size = math.ceil(len(units) / most)
+    groups = (units[at : at + size] for at in range(0, len(units), size))
+    return [
+        replace(
+            some[0],
+            chunks=tuple(chunk for unit in some for chunk in unit.chunks),
+            called=" – ".join(dict.fromkeys((some[0].title, some[-1].title))),
+        )
+        for some in groups
+    ]
 
 
 def books_of(units: Sequence[Unit]) -> tuple[list[Book], list[Unit]]:

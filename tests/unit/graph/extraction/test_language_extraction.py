@@ -243,6 +243,7 @@ def test_nothing_that_is_no_name_becomes_one(extractor: LanguageExtractor) -> No
         ("He read the archives of the Merrow mailing lists.", "archives of the Merrow"),
         ("To which Orrin answered—“Aye.” Then Vale rose.", "Orrin answered—“Aye"),
         ("Enter Hamlet. He speaks to Orrin.", "Enter Hamlet"),
+        ("It was Mr Elliot, Anne Vale said.", "Mr Elliot, Anne Vale"),
     ],
 )
 def test_a_fragment_is_no_name(extractor: LanguageExtractor, text: str, cut: str) -> None:

@@ -55,6 +55,25 @@ def groups(names: list[Name], aliases: tuple[tuple[str, str], ...] = ()) -> set[
         ),
         pytest.param([name("dr. watson"), name("watson")], ("dr. watson", "watson"), id="no-full"),
         pytest.param(
+            [name("sir walter", count=9), name("sir walter elliot"), name("william elliot")],
+            ("sir walter", "sir walter elliot"),
+            id="a-given-name-with-its-title",
+        ),
+        pytest.param(
+            [
+                name("captain frederick wentworth"),
+                name("captain wentworth"),
+                name("lady wentworth"),
+            ],
+            ("captain frederick wentworth", "captain wentworth"),
+            id="a-title-of-his-own",
+        ),
+        pytest.param(
+            [name("anne", count=99), name("anne elliot", count=9), name("anne grierson", count=1)],
+            ("anne", "anne elliot"),
+            id="by-far-the-foremost",
+        ),
+        pytest.param(
             [name("captain ahab", count=9), name("ahab", count=30), name("enter ahab", count=1)],
             ("ahab", "captain ahab"),
             id="a-name-said-in-passing",
@@ -121,6 +140,18 @@ def test_names_of_one_thing_are_merged(names: list[Name], together: tuple[str, .
         ),
         pytest.param([name("jory pell"), name("mrs pell")], id="a-wife"),
         pytest.param([name("john smith"), name("mary smith"), name("smith")], id="two-smiths"),
+        pytest.param([name("charles musgrove"), name("mrs charles musgrove")], id="his-wife"),
+        pytest.param(
+            [name("mrs musgrove"), name("mrs charles musgrove")], id="the-wife-of-another"
+        ),
+        pytest.param(
+            [name("fanny harville"), name("captain harville"), name("mrs harville")],
+            id="a-family-with-a-captain",
+        ),
+        pytest.param(
+            [name("miss elliot"), name("miss anne elliot"), name("elizabeth elliot")],
+            id="the-eldest-miss",
+        ),
         pytest.param(
             [name("john smith"), name("james smith"), name("j. smith")], id="two-initials"
         ),
