@@ -151,7 +151,8 @@ def _without_others(span: Span) -> Span:
         is_lower = token.text.isalpha() and token.is_lower and token.lower_ not in _IN_NAMES
         has_capital = any(c.isupper() for c in span[:number].text)
         after_title = token.text == "," and span[0].lower_.rstrip(".") in TITLES
-        if has_capital and (after_title or (is_lower and token.pos_ != "PROPN")):
+        is_pronoun = token.text == "I" and token.pos_ == "PRON"
+        if has_capital and (after_title or is_pronoun or (is_lower and token.pos_ != "PROPN")):
             return span[:number]
     return span
 

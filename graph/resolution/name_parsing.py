@@ -105,7 +105,23 @@ judith julia julie karen kate katherine kelly kim laura lee linda lisa louise lu
 marie martha mary michelle nancy nicole pamela patricia rachel rebecca rose ruth sam sandra sara
 sarah sharon sophia sophie susan teresa victoria wendy
 """
-EPITHETS = frozenset({"old", "poor", "dear", "late", "little", "good", "evil", "tiny", "young"})
+EPITHETS = frozenset(
+    [
+        "old",
+        "poor",
+        "dear",
+        "dearest",
+        "late",
+        "little",
+        "good",
+        "evil",
+        "tiny",
+        "young",
+        "sweet",
+        "beloved",
+        "darling",
+    ]
+)
 """Words before a person's name that are no part of it: "Poor Bob", "old Ebenezer Scrooge"."""
 MALE_NAMES = frozenset(_MALE_NAMES.split())
 """Given names that a wife may have of her husband, "Mrs Charles Dalloway"."""
@@ -119,21 +135,21 @@ ben benjamin; bernie bernard; bert albert herbert robert; bess elizabeth; beth e
 betsy elizabeth; betty elizabeth; bill william; billy william; bob robert; bobby robert
 cathy catherine; charlie charles; chris christopher christine; chuck charles; cindy cynthia
 cliff clifford; dan daniel; danny daniel; dave david; debbie deborah; dick richard; don donald
-dot dorothy; drew andrew; ed edward edwin; eddie edward; ellie eleanor; fred frederick; gabe gabriel
-gene eugene; geoff geoffrey; gerry gerald; greg gregory; gus augustus; hal henry harold; hank henry
-harry henry harold; jack john; jake jacob; jeff jeffrey; jenny jennifer; jerry gerald jerome
-jim james; jimmy james; jo josephine; joe joseph; joey joseph; jon jonathan; josh joshua
-kate katherine catherine; kathy katherine; katie katherine; ken kenneth; kit christopher
-larry lawrence; lenny leonard; lew lewis; liz elizabeth; lizzie elizabeth; lou louis louise
-maggie margaret; mandy amanda; marge margaret; matt matthew; meg margaret; mick michael
-mike michael; minnie wilhelmina; molly mary; nat nathaniel; ned edward; nell eleanor; nick nicholas
-pam pamela; pat patrick patricia; patty patricia; peg margaret; peggy margaret; pete peter
-phil philip; polly mary; ray raymond; reg reginald; rick richard; rob robert; robbie robert
-ron ronald; ros rosalind rosamund; roz rosalind; sally sarah; sam samuel; sandy alexander
-sid sidney; stan stanley; steve stephen steven; sue susan; ted edward theodore; teddy edward
-terry terence; theo theodore; tim timothy; toby tobias; tom thomas; tommy thomas; tony anthony
-val valerie; vic victor; viv vivian; wally walter; walt walter; wendy gwendolyn; will william
-zack zachary
+dot dorothy; drew andrew; ed edward edwin; eddie edward; eliza elizabeth; ellie eleanor
+fanny frances; fred frederick; gabe gabriel; gene eugene; geoff geoffrey; gerry gerald; greg gregory
+gus augustus; hal henry harold; hank henry; harry henry harold; jack john; jake jacob; jeff jeffrey
+jenny jennifer; jerry gerald jerome; jim james; jimmy james; jo josephine; joe joseph; joey joseph
+jon jonathan; josh joshua; kate katherine catherine; kathy katherine; katie katherine; ken kenneth
+kit christopher; kitty catherine katherine; larry lawrence; lenny leonard; lew lewis; liz elizabeth
+lizzie elizabeth; lizzy elizabeth; lou louis louise; maggie margaret; mandy amanda; marge margaret
+matt matthew; meg margaret; mick michael; mike michael; minnie wilhelmina; molly mary; nat nathaniel
+ned edward; nell eleanor; nick nicholas; pam pamela; pat patrick patricia; patty patricia
+peg margaret; peggy margaret; pete peter; phil philip; polly mary; ray raymond; reg reginald
+rick richard; rob robert; robbie robert; ron ronald; ros rosalind rosamund; roz rosalind
+sally sarah; sam samuel; sandy alexander; sid sidney; stan stanley; steve stephen steven; sue susan
+ted edward theodore; teddy edward; terry terence; theo theodore; tim timothy; toby tobias
+tom thomas; tommy thomas; tony anthony; val valerie; vic victor; viv vivian; wally walter
+walt walter; wendy gwendolyn; will william; zack zachary
 """
 DIMINUTIVES = {
     words[0]: frozenset(words[1:])

@@ -95,8 +95,14 @@ def full_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
                         key=key,
                         other=other,
                         reason="the same surname, given names that fit, no other such person",
-                        lesser=key if min(map(len, persons[key].parts.words)) == 1 else "",
+                        lesser=key if _is_lesser(persons[key], persons[other]) else "",
                     )
+
+
+def _is_lesser(profile: Profile, other: Profile) -> bool:
+    """Check for an initial, or a short given name that stands for the other's: "Eliza Bennet"."""
+    given, full = profile.parts.words[0], other.parts.words[0]
+    return min(map(len, profile.parts.words)) == 1 or full in DIMINUTIVES.get(given, ())
 
 
 def person_blocks(profile: Profile) -> Iterator[Block]:
@@ -216,9 +222,6 @@ def short_name_links(
             owners = {
                 top: ks for top, ks in owners.items() if not _is_in_passing(ks, said, profiles)
             }
-        if not owners:
-            yield from _bare_for_titled(key, profile, titled_keys.get(part, ()), profiles)
-            continue
         near = {r: ks for r, ks in owners.items() if _near(profile, profiles, ks)}
         subject = ""
         if len(near) > 1:
@@ -227,17 +230,16 @@ def short_name_links(
             subject = subject or _far_foremost(profile, near, profiles)
         if subject:
             near = {subject: near[subject]}
-        if len(near) != 1 or profile.parts.titles == (VENERABLE,):
-            yield from _for_the_foremost(key, owners, profiles, clusters)
-            continue
-        owner, keys = next(iter(near.items()))
-        if not subject and len(owners) > 1 and not _covered(profile, profiles, keys):
-            # Somewhere it stands without a full name, and there is another such person.
-            yield from _for_the_foremost(key, owners, profiles, clusters)
-            continue
         near_titled = (*titled.get(part, ()), *(profiles[k] for k in titled_keys.get(part, ())))
-        if not _one_bearer(profile, near_titled, profiles, keys):
-            continue  # Mr and Mrs Darling: either may be meant
+        owner, keys = next(iter(near.items())) if len(near) == 1 else ("", ())
+        # Somewhere it stands without a full name, and there is another such person; or Mr and Mrs
+        # Darling are named, and either may be meant.
+        is_one = len(near) == 1 and profile.parts.titles != (VENERABLE,)
+        is_sure = bool(subject) or len(owners) < 2 or _covered(profile, profiles, keys)
+        if not (is_one and is_sure) or not _one_bearer(profile, near_titled, profiles, keys):
+            yield from _for_the_foremost(key, owners, profiles, clusters)
+            yield from _bare_for_titled(key, owners, titled_keys.get(part, ()), profiles)
+            continue
         target = min(keys, key=lambda k: (-profiles[k].count, k))
         if root(key) == owner or not _may_stand_for(profile, part, target, keys, profiles):
             continue
@@ -393,17 +395,28 @@ def _is_in_passing(keys: Sequence[str], said: int, profiles: Profiles) -> bool:
 
 
 def _bare_for_titled(
-    key: str, profile: Profile, titled: Sequence[str], profiles: Profiles
+    key: str, owners: Mapping[str, Sequence[str]], titled: Sequence[str], profiles: Profiles
 ) -> Iterator[Link]:
-    """Link "Watson" to "Dr. Watson" if the surname has no other title or full name."""
-    if profile.parts.titles or len(titled) != 1 or profile.name.key in COMMON_GIVEN_NAMES:
+    """Link "Watson" to "Dr. Watson" if the surname has no other title, and hardly a full name.
+
+    In a tale "Harville" is the Captain also beside a Mrs, a Miss and once a Fanny Harville.
+    """
+    profile = profiles[key]
+    if profile.parts.titles or profile.name.key in COMMON_GIVEN_NAMES:
         return
-    other = profiles[titled[0]]
-    if share_document(profile, other):
+    alone = [each for each in titled if not FAMILY_TITLES & {*profiles[each].parts.titles}]
+    found = titled if len(titled) == 1 else alone
+    if len(found) != 1 or not share_document(profile, profiles[found[0]]):
+        return
+    said = profiles[found[0]].count
+    if all(
+        said >= FOREMOST_FACTOR * sum(profiles[each].count for each in keys)
+        for keys in owners.values()
+    ):
         yield Link(
             key=key,
-            other=titled[0],
-            reason=f"the only name with {key!r} in the library is {titled[0]!r}",
+            other=found[0],
+            reason=f"the only one called {key!r} alone in the library is {found[0]!r}",
             lesser=key,
         )
 
@@ -474,6 +487,7 @@ def _long_parts(profile: Profile) -> set[str]:
     is_of_place = "of" in words or words[0] in RANKS
     if (
         len(profile.spoken_words) < 2
+        or "and" in words
         or is_of_place
         or profile.is_relational
         or words[0] == words[-1]
@@ -514,7 +528,8 @@ def _one_bearer(
     if not is_mixed and not MARRIED_TITLES & titles:
         return True
     known = {parts.gender for parts in of_owner} - {""}
-    return len(known) == 1 and profile.parts.gender in known
+    is_alike = not FAMILY_TITLES & titles or any(titles & {*parts.titles} for parts in of_owner)
+    return is_alike and len(known) == 1 and profile.parts.gender in known
 
 
 def _may_stand_for(

@@ -279,11 +279,13 @@ def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
     if len(name) < 2:  # "姓贾名化" names 贾化, and has no more than 化 in one piece
         name = canonical.key
     surfaces = dict.fromkeys(surface for p in ranked for surface in _surfaces(p.name))
-    types = sum((Counter(p.name.types) for p in profiles), Counter[str]())
+    kind = majority_type(sum((Counter(p.name.types) for p in profiles), Counter[str]()))
+    if kind == "PERSON" and name.isupper() and len(name) > _LONGEST_ACRONYM:
+        name = name.title()  # as a letter is signed, LYDIA BENNET
     return Entity(
         id=content_id("e", canonical.key),
         name=name,
-        type=majority_type(types),
+        type=kind,
         keys=tuple(sorted(p.name.key for p in profiles)),
         aliases=tuple(surface for surface in surfaces if surface != name),
         mention_count=sum(p.count for p in profiles),

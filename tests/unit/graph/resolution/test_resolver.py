@@ -55,6 +55,21 @@ def groups(names: list[Name], aliases: tuple[tuple[str, str], ...] = ()) -> set[
         ),
         pytest.param([name("dr. watson"), name("watson")], ("dr. watson", "watson"), id="no-full"),
         pytest.param(
+            [name("bingley"), name("mr. bingley", count=9), name("miss bingley", count=9)],
+            ("bingley", "mr. bingley"),
+            id="the-surname-alone-is-his",
+        ),
+        pytest.param(
+            [
+                name("harville"),
+                name("captain harville", count=40),
+                name("mrs harville"),
+                name("fanny harville"),
+            ],
+            ("captain harville", "harville"),
+            id="the-surname-alone-is-the-captains",
+        ),
+        pytest.param(
             [name("sir walter", count=9), name("sir walter elliot"), name("william elliot")],
             ("sir walter", "sir walter elliot"),
             id="a-given-name-with-its-title",
@@ -149,6 +164,10 @@ def test_names_of_one_thing_are_merged(names: list[Name], together: tuple[str, .
             id="a-family-with-a-captain",
         ),
         pytest.param(
+            [name("mr. darcy"), name("miss darcy"), name("lady anne darcy")], id="his-mother"
+        ),
+        pytest.param([name("kitty", count=9), name("mary and kitty")], id="two-sisters"),
+        pytest.param(
             [name("miss elliot"), name("miss anne elliot"), name("elizabeth elliot")],
             id="the-eldest-miss",
         ),
@@ -192,6 +211,13 @@ def test_names_of_one_thing_are_merged(names: list[Name], together: tuple[str, .
 )
 def test_names_that_may_be_different_things_stay_apart(names: list[Name]) -> None:
     assert groups(names) == set()
+
+
+def test_an_entity_is_called_by_the_full_name_as_sentences_write_it() -> None:
+    full, short = name("elizabeth bennet"), name("eliza bennet", count=5)
+    signed = replace(name("lydia wickham"), surfaces={"LYDIA WICKHAM": 2})
+    entities = resolve_names([full, short, signed])[0]
+    assert {entity.name for entity in entities} == {"Elizabeth Bennet", "Lydia Wickham"}
 
 
 SEVERAL = "a b c d e f"
