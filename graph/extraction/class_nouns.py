@@ -7,28 +7,20 @@ from collections.abc import Mapping
 from ..resolution.name_parsing import HAN_TITLES
 
 _PERSONS = """
-actor actress admiral ambassador announcer apprentice architect artist athlete attorney aunt author
-banker barber baron baroness beggar bishop blacksmith boatswain bookseller botanist boxer boy
-brother builder bursar butcher butler captain caretaker carpenter cavalryman chairman chairwoman
-chancellor chemist chief clergyman clerk coach coachman cobbler colonel comedian commander companion
-composer conductor constable cook cousin cricketer cripple critic curate cyclist dancer daughter
-dealer deckhand detective diplomat director doctor drummer drunkard duchess duke earl economist
+actor actress admiral ambassador announcer architect artist athlete author baron baroness bishop
+botanist boxer boy brother builder bursar captain carpenter chairman chairwoman chancellor chemist
+chief clerk coach colonel comedian commander composer conductor cook cousin cricketer critic
+cyclist dancer daughter deckhand diplomat director doctor drummer duchess duke earl economist
 editor emperor empress engineer explorer farmer father fiddler filmmaker fisherman footballer
-footman founder friend gardener general gentleman geologist girl golfer governess governor
-granddaughter grandfather grandmother grandson guardian guitarist harbourmaster harpooneer harpooner
-heir heiress hermit hero heroine historian housekeeper hunter husband innkeeper inventor jailer
-jeweller journalist judge keeper king knight lady landlady landlord lawyer lieutenant linguist
-lodger lover lyricist magistrate maid man manager mariner mason mate mathematician mayor merchant
-midwife miller millionaire miner minister miser model monk mother musician musketeer neighbor
-neighbour nephew niece nobleman noblewoman novelist nun nurse officer orphan painter peasant
-philanthropist philosopher photographer physician physicist pianist pirate player playwright poet
-policeman politician pope porter postman preacher president priest prince princess prisoner producer
-professor programmer prophet queen rapper rector researcher sailor saint scholar schoolmaster
-scientist screenwriter sculptor seaman secretary senator sergeant servant shepherd shoemaker
-shopkeeper singer sister skipper smuggler soldier son songwriter spinster squire stepfather
-stepmother steward student surgeon swimmer tailor teacher technician tenant thief treasurer tutor
-uncle usurer valet vicar violinist waiter waitress warden weaver whaleman widow widower wife witch
-wizard woman worker wrestler writer youth
+founder friend general geologist girl golfer governor guitarist harbourmaster historian husband
+inventor journalist judge keeper king knight lawyer lieutenant linguist lyricist maid man manager
+mathematician mayor merchant minister model monk mother musician nephew niece nobleman noblewoman
+novelist nun nurse officer painter philanthropist philosopher photographer physician physicist
+pianist player playwright poet politician pope porter president priest prince princess prisoner
+producer professor programmer queen rapper researcher sailor saint scholar scientist screenwriter
+sculptor secretary senator sergeant servant shopkeeper singer sister skipper soldier son songwriter
+student surgeon swimmer teacher technician treasurer uncle aunt violinist warden widow widower wife
+woman worker wrestler writer
 """
 _ORGANISATIONS = """
 academy agency airline army association band bank brand bureau charity choir church club college

@@ -19,8 +19,9 @@ from ..text.names import FUNCTION_WORDS, JOINTS
 from .name_parsing import COMMON_GIVEN_NAMES, DIMINUTIVES, NAMELIKE_TITLES, SURNAMES, TITLES
 
 _SURNAME_LIKE = """
-head hill hills point park forest castle palace reef rock falls gulf plateau ridge creek cove garden
-gardens city airport cathedral kingdom empire duchy archipelago desert
+abbey priory manor lodge grange head hill hills point park forest castle palace reef rock falls gulf
+plateau ridge creek cove garden gardens city airport cathedral kingdom empire duchy archipelago
+desert
 """
 _WORKS_BY_NAME = """
 charter agreement convention act guidelines policy license licence manual guide report symphony

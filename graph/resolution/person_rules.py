@@ -57,6 +57,9 @@ FIRST_NAME_TERMS = 5
 MOST_INFORMAL, KNOWN = 20, 3
 """Frequency ratio above which a given name belongs to another person than the rare full name, that
 is said fewer times than this."""
+TOLD_APART = 10
+"""Mentions in a document, on average, by title and full name, which the surname alone would spare.
+"""
 IN_PASSING = 20
 """Mentions of a short name from which what is said once besides is no full name of it."""
 
@@ -315,12 +318,15 @@ def _far_foremost(profile: Profile, near: Mapping[str, Sequence[str]], profiles:
     """Return the person who is named far more often than any other of that name, or "".
 
     In a novel that says "Anne Elliot" now and then, and "Anne Grierson" once, "Anne" is the former.
+    What is said once is often a slip of a tagger.
     """
     if profile.is_han or profile.parts.titles:
         return ""
     said = {top: sum(profiles[key].count for key in keys) for top, keys in near.items()}
     first, *others = sorted(near, key=lambda top: (-said[top], top))
-    is_far = all(said[first] >= FOREMOST_FACTOR * said[each] for each in others)
+    is_far = said[first] >= KNOWN and all(
+        said[each] == 1 or said[first] >= FOREMOST_FACTOR * said[each] for each in others
+    )
     is_here = any(_inside(profile, profiles[key]) for key in near[first])
     return first if is_far and is_here else ""
 
@@ -548,7 +554,16 @@ def _may_stand_for(
         return (not titles or is_titled) and _inside(profile, full)
     if profile.is_han and not profile.parts.han_title:
         return _inside(profile, full)
-    return True
+    # Mr. John Knightley, called so again and again, is not the Mr. Knightley beside him.
+    return not any(
+        titles & {*profiles[k].parts.titles} and _is_told_apart(profiles[k]) for k in keys
+    )
+
+
+def _is_told_apart(profile: Profile) -> bool:
+    """Check for a title and a full name that texts say again and again."""
+    words = len(profile.spoken_words)
+    return words > 1 and profile.count >= TOLD_APART * len(profile.name.documents)
 
 
 def _on_first_name_terms(profile: Profile, keys: Iterable[str], profiles: Profiles) -> bool:

@@ -31,6 +31,18 @@ ROLE = re.compile(
 ROLE_BETWEEN_HAN = re.compile(rf"[之的](?:{_KIN_HAN}|{_PARTS_HAN})|{_PARTS_HAN}")
 """Text between two Chinese names of which the second plays this part for the first."""
 
+_MORE_PERSONS = """
+apprentice attorney banker barber beggar blacksmith boatswain bookseller butcher butler caretaker
+clergyman coachman cobbler companion constable cripple curate dealer detective drunkard footman
+gardener gentleman governess granddaughter grandfather grandmother grandson guardian harpooneer
+harpooner heiress hermit hero heroine housekeeper hunter innkeeper jailer jeweller lady landlady
+lodger lover magistrate mariner mason mate midwife miller millionaire miner miser musketeer orphan
+peasant pirate policeman postman preacher prophet rector schoolmaster seaman shepherd shoemaker
+smuggler spinster squire stepfather stepmother steward tailor thief usurer valet vicar waiter
+waitress weaver whaleman witch wizard youth
+"""
+_PERSONS = frozenset(_MORE_PERSONS.split())
+"""Words for persons besides the class nouns of the graph, where they may be names as well."""
 _QUOTES = "\"'“”"
 _ASIDE = r"[\"'”’]?(?:\s*\([^()]{1,60}\))?[\"'”’)]*"
 _NO_ROLE = r"(?:little|few|moment|last|first|next|whole|same)\b"
@@ -47,7 +59,7 @@ _SPEAKS = r"(?<!said )(?<!cried )(?<!asked )(?<!replied )(?<!returned )"
 def is_role(phrase: str) -> bool:
     """Check that a phrase ends in what a person is: *chief mate of the Pequod*."""
     words = _first_part(phrase).split()
-    return bool(words) and (_is_part(words[-1]) or type_of_phrase(words[-1]) == "PERSON")
+    return bool(words) and _is_part(words[-1])
 
 
 def _holds_role(phrase: str) -> bool:
@@ -60,7 +72,9 @@ def _first_part(phrase: str) -> str:
 
 
 def _is_part(word: str) -> bool:
-    return ROLE.fullmatch(word.rpartition("-")[2]) is not None
+    last = word.rpartition("-")[2]
+    is_known = type_of_phrase(last) == "PERSON" or last.casefold() in _PERSONS
+    return is_known or ROLE.fullmatch(last) is not None
 
 
 def introduction(text: str, person: str) -> int:

@@ -34,6 +34,8 @@ _MOST, _FEW, _RANKED, _FURTHER, _PAIRS = 8, 3, 24, 12, 6
 pairs of things, that are told at most."""
 _OFTEN = 5
 """Documents or sections that name a person of whom nothing says who that is."""
+_MUCH = 50
+"""Mentions of such a person."""
 _NAMED = 10
 """Mentions from which a single word is a person's name in several documents."""
 _LEADS = {
@@ -237,7 +239,7 @@ class NamedThings(PageWriter):
         """Return what a thing is; of whom much is told and nothing says so, where and with whom."""
         mark = self.cited.mark(thing.named.said)
         told = thing.named.said.text
-        is_often = self.spread[thing.entity] >= _OFTEN
+        is_often = self.spread[thing.entity] >= _OFTEN or thing.entity.mention_count >= _MUCH
         if not thing.is_told and is_often and thing.entity.type == "PERSON":
             told = self._whereabouts(thing.entity)
         return f"- {thing.name}{self.say(': ', '：')}{told} {mark}"

@@ -378,7 +378,8 @@ def is_telling(title: str) -> bool:
 def _calm(title: str) -> str:
     """Return a title in capitals with only its first letters in capitals."""
     if title.isupper() and not has_han(title) and " " in title:
-        return title.title().replace("’S", "’s").replace("'S", "'s")
+        calm = re.sub(r"(?<=[’'])S\b", "s", title.title())
+        return re.sub(r"(?<= )[IVXLC][ivxlc]+\b", lambda number: number.group().upper(), calm)
     return title
 
 

@@ -70,7 +70,11 @@ def groups(names: list[Name], aliases: tuple[tuple[str, str], ...] = ()) -> set[
             id="the-surname-alone-is-the-captains",
         ),
         pytest.param(
-            [name("sir walter", count=9), name("sir walter elliot"), name("william elliot")],
+            [
+                name("sir walter", count=9),
+                name("sir walter elliot", count=20),
+                name("william elliot"),
+            ],
             ("sir walter", "sir walter elliot"),
             id="a-given-name-with-its-title",
         ),
@@ -165,6 +169,10 @@ def test_names_of_one_thing_are_merged(names: list[Name], together: tuple[str, .
         ),
         pytest.param(
             [name("mr. darcy"), name("miss darcy"), name("lady anne darcy")], id="his-mother"
+        ),
+        pytest.param(
+            [name("mr. knightley", count=90), name("mr. john knightley", count=30)],
+            id="his-brother",
         ),
         pytest.param([name("kitty", count=9), name("mary and kitty")], id="two-sisters"),
         pytest.param(
