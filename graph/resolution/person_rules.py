@@ -85,7 +85,9 @@ def full_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
             fuller = [
                 o
                 for o in keys
-                if o != key and is_shorter_name(persons[key].parts, persons[o].parts)
+                if o != key
+                and is_shorter_name(persons[key].parts, persons[o].parts)
+                and not _is_familiar(persons[key], persons[o])
             ]
             if not fuller or not one_person([persons[o].parts for o in fuller]):
                 continue
@@ -100,6 +102,12 @@ def full_name_links(profiles: Profiles, root: Root) -> Iterator[Link]:
                         reason="the same surname, given names that fit, no other such person",
                         lesser=key if _is_lesser(persons[key], persons[other]) else "",
                     )
+
+
+def _is_familiar(profile: Profile, other: Profile) -> bool:
+    """Check for "Tom Bertram" beside "Sir Thomas Bertram", who may be his father."""
+    is_short = other.parts.words[0] in DIMINUTIVES.get(profile.parts.words[0], ())
+    return is_short and bool({*other.parts.titles} - {*profile.parts.titles})
 
 
 def _is_lesser(profile: Profile, other: Profile) -> bool:

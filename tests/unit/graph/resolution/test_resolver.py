@@ -174,6 +174,7 @@ def test_names_of_one_thing_are_merged(names: list[Name], together: tuple[str, .
             [name("mr. knightley", count=90), name("mr. john knightley", count=30)],
             id="his-brother",
         ),
+        pytest.param([name("tom bertram"), name("sir thomas bertram")], id="his-father"),
         pytest.param([name("kitty", count=9), name("mary and kitty")], id="two-sisters"),
         pytest.param(
             [name("miss elliot"), name("miss anne elliot"), name("elizabeth elliot")],
