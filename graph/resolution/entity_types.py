@@ -16,7 +16,14 @@ from ..extraction.class_nouns import CLASS_TYPES, type_of_phrase
 from ..model import COMMON, CUES_OF_NO_TYPE, DETERMINED, LOCATED, ORDINARY, PHRASE
 from ..text.cjk import has_han
 from ..text.names import FUNCTION_WORDS, JOINTS
-from .name_parsing import COMMON_GIVEN_NAMES, DIMINUTIVES, NAMELIKE_TITLES, SURNAMES, TITLES
+from .name_parsing import (
+    COMMON_GIVEN_NAMES,
+    DIMINUTIVES,
+    NAMED_AFTER_PERSONS,
+    NAMELIKE_TITLES,
+    SURNAMES,
+    TITLES,
+)
 
 _SURNAME_LIKE = """
 abbey priory manor lodge grange head hill hills point park forest castle palace reef rock falls gulf
@@ -221,6 +228,7 @@ def settle_alone(
     """Return the counts of types as each name, and those that contain it, settle them."""
     settled: dict[str, Counter[str]] = defaultdict(Counter)
     known = {key: _tagged(some, surfaces[key]) for key, some in types.items()}
+    known = {key: _as_person(key, some, cues.get(key, {})) for key, some in known.items()}
     cues = {key: _with_places(some, known.get(key, Counter())) for key, some in cues.items()}
     cues = _with_parts(known, cues)
     for key, some in known.items():
@@ -331,6 +339,19 @@ def _tagged(types: Counter[str], surfaces: Iterable[str]) -> Counter[str]:
         return types
     named = types.total() - types["CONCEPT"]
     return +Counter(NAME=named, CONCEPT=types["CONCEPT"])
+
+
+def _as_person(key: str, types: Counter[str], cues: Mapping[str, float]) -> Counter[str]:
+    """Take for a person what a tagger does now and then, and a firm else: "Fanny Price".
+
+    Its first word is a usual given name, and nothing around it speaks for a firm.
+    """
+    first, *rest = key.split()
+    is_given = first in COMMON_GIVEN_NAMES or first in DIMINUTIVES
+    is_firm = not NAMED_AFTER_PERSONS.isdisjoint(rest) or cues.get("ORGANISATION", 0.0) > 0
+    if not is_given or len(rest) not in {1, 2} or is_firm or not types["PERSON"]:
+        return types
+    return +Counter({**types, "PERSON": types["PERSON"] + types["ORGANISATION"], "ORGANISATION": 0})
 
 
 def _unless_only_tagged(key: str, types: Counter[str], cues: Mapping[str, float]) -> Counter[str]:

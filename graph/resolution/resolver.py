@@ -280,7 +280,8 @@ def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
         name = canonical.key
     surfaces = dict.fromkeys(surface for p in ranked for surface in _surfaces(p.name))
     kind = majority_type(sum((Counter(p.name.types) for p in profiles), Counter[str]()))
-    if kind == "PERSON" and name.isupper() and len(name) > _LONGEST_ACRONYM:
+    is_shouted = name.isupper() and len(name) > _LONGEST_ACRONYM and not any(map(str.isdigit, name))
+    if kind == "PERSON" and is_shouted:
         name = name.title()  # as a letter is signed, LYDIA BENNET
     return Entity(
         id=content_id("e", canonical.key),

@@ -30,6 +30,7 @@ from .analysis import (
     stating,
 )
 from .block_candidates import Reader
+from .blocks import count_words
 from .chinese.fact_questions import fact_question
 from .chinese.facts import mentions_fact, stated_facts
 from .chinese.known_as import UNKNOWN, KnownAs
@@ -405,7 +406,7 @@ def _that_state(sentences: list[Sentence], passages: Sequence[Passage]) -> list[
     stating = [
         each
         for each in sentences
-        if not each.text.rstrip(" *_").endswith(("?", "？"))
+        if not _is_question(each.text)
         and not is_title(each.text)
         and len(_TAG.findall(each.text)) < _MARKUP
         and not _is_heading(each, passages[each.passage])
@@ -413,6 +414,13 @@ def _that_state(sentences: list[Sentence], passages: Sequence[Passage]) -> list[
     return [replace(each, order=row) for row, each in enumerate(stating)] or sentences
 
 
+def _is_question(text: str) -> bool:
+    """Check for a question; a long sentence that ends in one tells something before."""
+    return text.rstrip(" *_").endswith(("?", "？")) and count_words(text) <= LONGEST_QUESTION
+
+
+LONGEST_QUESTION = 50
+"""Words of a sentence that asks and tells nothing."""
 _TAG, _MARKUP = re.compile(r"</?[a-zA-Z][^<>\n]*>"), 3
 """Lines of a page's source with so many tags are no sentence."""
 

@@ -989,6 +989,18 @@ def test_the_source_of_a_page_is_no_sentence_that_answers() -> None:
     assert "<P>" not in draft.text
 
 
+def test_a_long_sentence_that_ends_in_a_question_is_told() -> None:
+    told = _passage(
+        "The only thing that she had was an amber cross that Tam had brought her from Sicily, "
+        f"{'and a bit of ribbon to tie it with, ' * 6}but would it do?"
+    )
+    other = _passage("Tam sailed to Sicily in the spring.", name="Log")
+
+    draft = _asked("Which cross did Tam bring from Sicily?", [other, told])
+
+    assert "an amber cross" in draft.text.splitlines()[0]
+
+
 def test_a_person_of_whom_nothing_says_who_that_is_is_told_with_a_word_of_doubt() -> None:
     told = _passage("Nobody saw Tam Gill on the island, and Tam Gill saw nobody there.")
 

@@ -128,6 +128,19 @@ def test_a_word_of_the_dictionary_needs_more_to_be_a_person() -> None:
     assert found["mutt"] == Counter(PRODUCT=200)  # of products texts say least what they are
 
 
+def test_a_given_name_before_a_word_that_firms_have_is_a_persons() -> None:
+    types = {
+        "fanny price": Counter(ORGANISATION=14, PERSON=3),
+        "charles price": Counter(ORGANISATION=14, PERSON=3),
+        "fanny museum": Counter(ORGANISATION=5, PERSON=1),
+        "helm price": Counter(ORGANISATION=14, PERSON=3),
+    }
+    surfaces = {key: [key.title()] for key in types}
+    found = settle_types(types, {"charles price": {"ORGANISATION": 4.0}}, surfaces)
+    assert found["fanny price"] == Counter(PERSON=17)
+    assert all(not found[key]["PERSON"] for key in types if key != "fanny price")
+
+
 def test_what_stands_in_capitals_alone_is_a_heading() -> None:
     types = {"limited warranty": Counter(NAME=1), "kmi": Counter(NAME=1)}
     found = settle_types(types, {}, {"limited warranty": ["LIMITED WARRANTY"], "kmi": ["KMI"]})
