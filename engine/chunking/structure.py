@@ -29,7 +29,8 @@ _CHAPTER = lazy_regex(
     r"|(?:prologue|epilogue|preface|foreword|introduction|conclusions?|abstract|references|appendix)",
     re.I,
 )
-_VOLUME = lazy_regex(r"(?:book|volume|part)\b", re.I)
+_INNER = lazy_regex(r"(?:chapter|stave|act)\b", re.I)
+"""Chapters, which volumes and parts may hold."""
 _CHINESE_CHAPTER = lazy_regex(
     r"第[〇零一二三四五六七八九十百千\d]{1,7}([卷部篇编章回节])(?:[\s　:：、].*|)$"
 )
@@ -99,7 +100,7 @@ def plain_heading(line: str, around: HeadingNeighbours) -> Heading | None:
     if _ENDS_LIKE_PROSE.search(title):
         return None
     if around.blank_after and _CHAPTER.fullmatch(title):
-        return Heading(1 if _VOLUME.match(title) else 2, title)
+        return Heading(2 if _INNER.match(title) else 1, title)
     if around.blank_after and _in_capitals(text):
         return Heading(3, text)
     return _numbered(text, around)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..resolution.name_parsing import TITLES
+from ..resolution.name_parsing import GENERATIONS, TITLES
 from ..text.cjk import has_han
 from ..text.names import CALENDAR, DEMONYMS, FUNCTION_WORDS, JOINTS, capitalised_names, name_key
 from ..text.sentences import Layout, Segment
@@ -128,7 +128,8 @@ def _from_tagger(span: Span, segment: Segment) -> Iterator[Candidate]:
     if _is_cut(span):
         return
     span = _without_others(span) if kind == "PERSON" else span
-    crossed = _CROSSES.search(segment.shadow, span.start_char, span.end_char)
+    crosses = _EXCLAIMED if kind == "PERSON" else _CROSSES
+    crossed = crosses.search(segment.shadow, span.start_char + 1, span.end_char)
     end = crossed.start() if crossed else span.end_char
     start, end = _stripped(segment.shadow, span.start_char, end)
     surface = segment.shadow[start:end]
@@ -150,15 +151,17 @@ def _without_others(span: Span) -> Span:
     for number, token in enumerate(span[1:], start=1):
         is_lower = token.text.isalpha() and token.is_lower and token.lower_ not in _IN_NAMES
         has_capital = any(c.isupper() for c in span[:number].text)
-        after_title = token.text == "," and span[0].lower_.rstrip(".") in TITLES
+        is_junior = span[number + 1 : number + 2].text.casefold().rstrip(".") in GENERATIONS
+        after_title = token.text == "," and span[0].lower_.rstrip(".") in TITLES and not is_junior
         is_pronoun = token.text == "I" and token.pos_ == "PRON"
         if has_capital and (after_title or is_pronoun or (is_lower and token.pos_ != "PROPN")):
             return span[:number]
     return span
 
 
-_IN_NAMES = frozenset({*JOINTS, "the"}) - {"for"}
-_CROSSES = re.compile(r"—|--|[!?;]+[\s\"”’)—]|\s[\"“”]")
+_IN_NAMES = frozenset({*JOINTS, "the", "und"}) - {"for"}
+_CROSSES = re.compile(r"—|--|[?;]+[\s\"”’)—]")
+_EXCLAIMED = re.compile(rf"{_CROSSES.pattern}|!+[\s\"”’)—]")
 """Marks that end what is said before them; a tagger's span may run across."""
 
 

@@ -349,7 +349,8 @@ def _as_person(key: str, types: Counter[str], cues: Mapping[str, float]) -> Coun
     first, *rest = key.split()
     is_given = first in COMMON_GIVEN_NAMES or first in DIMINUTIVES
     is_firm = not NAMED_AFTER_PERSONS.isdisjoint(rest) or cues.get("ORGANISATION", 0.0) > 0
-    if not is_given or len(rest) not in {1, 2} or is_firm or not types["PERSON"]:
+    is_tagged = _FIRMS * types["PERSON"] >= types["ORGANISATION"] > 0
+    if not is_given or len(rest) not in {1, 2} or is_firm or not is_tagged:
         return types
     return +Counter({**types, "PERSON": types["PERSON"] + types["ORGANISATION"], "ORGANISATION": 0})
 
@@ -369,6 +370,8 @@ def _unless_only_tagged(key: str, types: Counter[str], cues: Mapping[str, float]
     return +Counter(NAME=named, CONCEPT=types["CONCEPT"])
 
 
+_FIRMS = 5
+"""Tags of a firm for one of a person, at most, in a person's name."""
 _OFTEN, _LEAST_TOLD = 10, 0.08
 """Number of mentions from which a type needs more than one cue, and the least weight a mention."""
 _ACRONYM, _LONG_ACRONYM = 6, 9

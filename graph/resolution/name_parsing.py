@@ -231,7 +231,8 @@ def _without_suffix(words: list[str]) -> list[str]:
 
 def is_of_husband(parts: NameParts) -> bool:
     """Check for "Mrs Charles Dalloway", who has her husband's given name."""
-    return bool(MARRIED_TITLES & {*parts.titles}) and parts.words[0] in MALE_NAMES
+    is_full = len(parts.words) > 1
+    return is_full and bool(MARRIED_TITLES & {*parts.titles}) and parts.words[0] in MALE_NAMES
 
 
 def is_bare_title(key: str) -> bool:

@@ -10,6 +10,7 @@ the generation when they change.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from ..errors import GraphInputError
 from ..model import ENTITY_TYPES, Entity, Judgement, Merge, Name, content_id
 from ..storage.facts import raise_generation, read_judgements, value_of_row
 from ..storage.schema import curations
+from ..text.names import JOINTS
 from .clusters import MERGED_BY_HAND as MERGED_BY_HAND
 from .clusters import Clusters
 from .name_facts import read_names, read_neighbours, read_stated_aliases
@@ -282,7 +284,7 @@ def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
     kind = majority_type(sum((Counter(p.name.types) for p in profiles), Counter[str]()))
     is_shouted = name.isupper() and len(name) > _LONGEST_ACRONYM and not any(map(str.isdigit, name))
     if kind == "PERSON" and is_shouted:
-        name = name.title()  # as a letter is signed, LYDIA BENNET
+        name = _as_spoken(name)
     return Entity(
         id=content_id("e", canonical.key),
         name=name,
@@ -292,6 +294,19 @@ def _entity(profiles: Sequence[Profile], demoted: set[str]) -> Entity:
         mention_count=sum(p.count for p in profiles),
         document_count=len(frozenset().union(*(p.name.documents for p in profiles))),
     )
+
+
+def _as_spoken(name: str) -> str:
+    """Return a person's name in capitals, as a letter is signed, as sentences write it."""
+    first, *rest = name.split(" ")
+    words = (
+        word if _ROMAN.fullmatch(word) else word.lower() if word.lower() in JOINTS else word.title()
+        for word in rest
+    )
+    return " ".join((first.title(), *words))
+
+
+_ROMAN = re.compile(r"[IVX]+")
 
 
 def _surfaces(name: Name) -> list[str]:

@@ -279,7 +279,8 @@ def _with_term(unit: tuple[int, int], own: Sequence[ExcerptBlock], text: str) ->
 
 
 def _names_a_term(paragraph: str) -> bool:
-    return count_words(paragraph) <= TERM_WORDS and not paragraph.rstrip().endswith(_SENTENCE_ENDS)
+    bare = paragraph.rstrip(" \t\n\"'”’»」』)]*_")
+    return count_words(paragraph) <= TERM_WORDS and not bare.endswith(_SENTENCE_ENDS)
 
 
 _SENTENCE_ENDS = tuple(".!?:;,。！？：；，…")

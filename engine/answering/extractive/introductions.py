@@ -45,13 +45,21 @@ _PERSONS = frozenset(_MORE_PERSONS.split())
 """Words for persons besides the class nouns of the graph, where they may be names as well."""
 _QUOTES = "\"'“”"
 _ASIDE = r"[\"'”’]?(?:\s*\([^()]{1,60}\))?[\"'”’)]*"
-_NO_ROLE = r"(?:little|few|moment|last|first|next|whole|same)\b"
-_OWNER = r"(?:the|an?|our|my|his|her|their|(?-i:[A-Z]\w+)['’]s?)"
+_NO_ROLE = (
+    r"(?:little|few|moment|last|first|next|whole|same|long|bit|while|way|(?:great|good)\sdeal)\b"
+)
+_OWNER = r"(?:the|an?|our|my|his|her|their|one\sof|(?-i:[A-Z]\w+)['’]s?)"
 _ROLE = (
     rf"(?P<role>{_OWNER}\s+(?!{_NO_ROLE})(?-i:(?:[\w'’-]+,?\s+){{0,6}}[\w'’-]+)"
     r"|(?!(?:the|an?|and|or|in|as|so)\b)[a-z]+(?:\s[a-z]+)?\s(?:of|to|for)\s\w+)"
 )
-_APPOSED = lazy_regex(r"(?:the|an?|our|[A-Z]\w+['’]s?)\s")
+_APPOSED = lazy_regex(r"(?:the|an?|our|one\sof|[A-Z]\w+['’]s?)\s")
+_LINK = (
+    r"(?:,\s+(?:aged?\s+)?\d{1,3})?(?:,\s+(?:who\s+(?:is|was)\s+)?|,?\s+(?:is|was|has\sbeen)\s+)"
+)
+_FIRST = r"(?:^|[.!?]\s|\n)\W{0,8}(?-i:[A-Z]\w{0,40}\W{1,4}){0,3}"
+TITLE = r"(?:(?:Mrs?|Ms|Miss|Dr|Prof|Professor|Captain|Capt|Sir|Dame)\.?\s+)"
+"""A title before a name, with the space behind it."""
 _OFFICE = r"(?-i:(?:[a-z-]+,?\s+){0,5}[a-z-]+(?:\s(?:of|for)\s(?:the\s)?[\w ]{2,40})?)"
 _SPEAKS = r"(?<!said )(?<!cried )(?<!asked )(?<!replied )(?<!returned )"
 
@@ -81,21 +89,24 @@ def introduction(text: str, person: str) -> int:
     """Return how well a text introduces a person, 0 to 3.
 
     *Fred, Scrooge's nephew* or *Tim Cratchit ("Tiny Tim"), a cripple* at the beginning of a
-    sentence: 3; elsewhere, and *the station's bursar, Lionel Garrod-Pyke*, with a word for what a
-    person is: 2, without one, and *the fiddler Tam Gillebrand*: 1. 姓周，名仓, 徐庶者，颍川人也: 3.
+    sentence: 3; elsewhere, as *the station's bursar, Lionel Garrod-Pyke*, or without a word for
+    what a person is: 2, both, and *the fiddler Tam Gillebrand*: 1. 姓周，名仓, 徐庶者，颍川人也: 3.
     """
     if language_of(person) == "zh":
         return 3 if _introduces_in_chinese(text, person) else 0
-    name = rf"{_SPEAKS}\b{re.escape(person.strip(_QUOTES))}"
-    said = rf"{name}(?: of (?-i:[A-Z]\w+))?{_ASIDE}(?:,\s+|\s+(?:is|was)\s+){_ROLE}"
-    first = re.search(rf"(?:^|[.!?]\s|\n)\W*(?-i:[A-Z]\w+\W+){{0,3}}{said}", text, re.I)
-    if first and (_holds_role(first["role"]) or _APPOSED.match(first["role"])):
+    if person.strip(_QUOTES).casefold() not in text.casefold():
+        return 0
+    name = rf"{_SPEAKS}\b{re.escape(person.strip(_QUOTES))}(?!\w)"
+    said = rf"{name}(?: of (?-i:[A-Z]\w+))?{_ASIDE}{_LINK}{_ROLE}"
+    first = re.search(f"{_FIRST}{said}", text, re.I)
+    if first and _holds_role(first["role"]):
         return 3
-    title = r"(?:(?:Mrs?|Ms|Dr|Prof|Dame|Sir|Professor|Captain)\.?\s+)?"
     owner = r"(?:['’]s|\b(?:the|our|my|his|her|their))"  # *a boy, Captain Ahab* speaks to him
-    office = rf"{owner}\s+(?P<role>{_OFFICE})(?:,|\s+is)\s+{title}{name}"
+    office = rf"{owner}\s+(?P<role>{_OFFICE})(?:,|\s+is)\s+{TITLE}?{name}"
     told, called = re.search(said, text, re.I), re.search(office, text, re.I)
     if (told and _holds_role(told["role"])) or (called and is_role(called["role"])):
+        return 2
+    if first and _APPOSED.match(first["role"]):
         return 2
     named = re.search(rf"\bthe\s+(?P<role>(?-i:[a-z-]{{4,}}\s+){{1,3}}){name}", text, re.I)
     is_named = named is not None and is_role(named["role"])

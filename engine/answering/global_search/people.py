@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from graph.text.cjk import has_han, simplified
+from graph.text.cjk import has_han, is_chinese, simplified
 
 from ...storage.graph_api import Chunk, han_surname, sentence_spans
-from ..extractive.introductions import ROLE, ROLE_BETWEEN_HAN, introduction
+from ..extractive.introductions import ROLE, ROLE_BETWEEN_HAN, TITLE, introduction
 from .sentences import Said, is_in
 from .standalone import MAX_WORDS, is_listing, is_unpaired, stands_alone, word_count
 
@@ -24,8 +24,6 @@ the name; factors for a sentence that leans on what stands before and for one wi
 name, which others may share; least number of words."""
 _OWN, _OF_ANOTHER = 1.5, 0.2
 """Factors for a document whose title names the person, and for a sentence that is about another."""
-_OWNER = r"(?:the|an?|our|my|his|her|their|[A-Z]\w+['’]s?)"
-_PHRASE = r"(?:[a-z][\w'’-]* ){0,5}[a-z][\w'’-]*"
 _PRONOUN = re.compile(r"(?:He|She|It|They)\b|[他她它]")
 _MAX_CHUNKS = 60
 _CLOSE, _APART = 24, 60
@@ -125,7 +123,7 @@ def _worth(text: str, name: str, persons: Sequence[str]) -> float:
     """
     if not persons:
         return _worth_of_thing(text, name)
-    if has_han(text):
+    if is_chinese(text):
         return _worth_in_chinese(text, name)
     told = max(introduction(text, one) for one in persons)
     if told > 1:
@@ -168,10 +166,11 @@ def _worth_of_thing(text: str, name: str) -> float:
 
 def without_title(name: str) -> str:
     """Return a name without the title before it: *Mr. Stubb* is *Stubb* where he is told of."""
-    return _TITLED.sub("", name, count=1) or name
+    match = _TITLED.match(name)
+    return name[match.end() :] if match else name
 
 
-_TITLED = re.compile(r"^(?:(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Captain|Capt|Sir|Dame)\.? )+")
+_TITLED = re.compile(f"{TITLE}+")
 
 
 def is_person(name: str, *, things: Set[str] = frozenset()) -> bool:

@@ -153,9 +153,10 @@ def joined_units(units: Sequence[Unit], most: int) -> list[Unit]:
         replace(
             some[0],
             chunks=tuple(chunk for unit in some for chunk in unit.chunks),
-            called=" – ".join(dict.fromkeys((some[0].title, some[-1].title))),
+            called=" – ".join(dict.fromkeys((titles[0], titles[-1]))),
         )
         for some in groups
+        for titles in [[unit.title for unit in some if unit.title] or [""]]
     ]
 
 
@@ -379,8 +380,11 @@ def _calm(title: str) -> str:
     """Return a title in capitals with only its first letters in capitals."""
     if title.isupper() and not has_han(title) and " " in title:
         calm = re.sub(r"(?<=[’'])S\b", "s", title.title())
-        return re.sub(r"(?<= )[IVXLC][ivxlc]+\b", lambda number: number.group().upper(), calm)
+        return _ROMAN.sub(lambda number: number.group().upper(), calm)
     return title
+
+
+_ROMAN = re.compile(r"(?<= )(?=[IVXLC])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})\b", re.IGNORECASE)
 
 
 def titled(title: str, headings: Sequence[str]) -> str:

@@ -243,7 +243,9 @@ def plain_title(text: str) -> str | None:
 
 
 _MARKED_CHAPTER = re.compile(
-    r"(?:chapter|part|book|volume|stave|act|appendix)\s+(?:\d+|[a-z]+)(?=[.:]|\s*[—–-]).*\.", re.I
+    r"(?:chapter|book|volume|stave)\s+(?:\d+|[a-z]+)(?=[.:]|\s*[—–-]).*\."
+    r"|(?:part|act|appendix)\s+(?:\d+|[a-z]+)(?:[.:]|\s*[—–-])(?:(?![.!?]\s).)*\.",
+    re.I,
 )
 
 

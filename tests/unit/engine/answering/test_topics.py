@@ -88,4 +88,6 @@ def test_large_libraries_are_sampled_evenly_and_within_the_limit() -> None:
 
 def test_a_title_keeps_a_number_that_a_quotation_mark_stands_on() -> None:
     assert plain_title("Chapter 7. Basics of packages") == "Basics of packages"
+    assert Unit("d", ("CHAPTER XVII",), (chunk("d", 0, "Text."),)).title == "Chapter XVII"
+    assert Unit("d", ("THE CIVIL WAR",), (chunk("d", 0, "Text."),)).title == "The Civil War"
     assert plain_title("《烬藻协议》问答") == "《烬藻协议》问答"

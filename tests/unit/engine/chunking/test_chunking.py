@@ -242,6 +242,7 @@ def test_large_sections_are_kept_apart() -> None:
         ("Part two: The Mill.", True),
         ("Chapter 36 is about the quarter-deck.", False),
         ("Act as if nothing had happened.", False),
+        ("Part 1 - unplug it. Then open the lid.", False),
     ],
 )
 def test_a_chapter_of_a_plain_text_may_end_in_a_full_stop(line: str, is_heading: bool) -> None:
