@@ -89,8 +89,8 @@ def introduction(text: str, person: str) -> int:
     """Return how well a text introduces a person, 0 to 3.
 
     *Fred, Scrooge's nephew* or *Tim Cratchit ("Tiny Tim"), a cripple* at the beginning of a
-    sentence: 3; elsewhere, as *the station's bursar, Lionel Garrod-Pyke*, or without a word for
-    what a person is: 2, both, and *the fiddler Tam Gillebrand*: 1. 姓周，名仓, 徐庶者，颍川人也: 3.
+    sentence: 3; elsewhere, as *the station's bursar, Lionel Garrod-Pyke*, or there without a word
+    for what a person is: 2; *the fiddler Tam Gillebrand*: 1. 姓周，名仓 and 徐庶者，颍川人也: 3.
     """
     if language_of(person) == "zh":
         return 3 if _introduces_in_chinese(text, person) else 0
@@ -109,8 +109,7 @@ def introduction(text: str, person: str) -> int:
     if first and _APPOSED.match(first["role"]):
         return 2
     named = re.search(rf"\bthe\s+(?P<role>(?-i:[a-z-]{{4,}}\s+){{1,3}}){name}", text, re.I)
-    is_named = named is not None and is_role(named["role"])
-    return 1 if is_named or (told and _APPOSED.match(told["role"])) else 0
+    return 1 if named is not None and is_role(named["role"]) else 0
 
 
 def _introduces_in_chinese(text: str, person: str) -> bool:

@@ -957,6 +957,7 @@ def test_a_chinese_fact_is_declined_where_no_sentence_is_like_the_question(
         ("Ada Byron, 52, the head of the office, said so.", "Ada Byron", 2),
         ("Ada Byron has been the treasurer since 2005.", "Ada Byron", 3),
         ("Her sister, Annabel Lee, came.", "Ann", 0),
+        ("And then, Ann, the glory of winning him!", "Ann", 0),
         ("Ann was a long way off.", "Ann", 0),
         ("They stared at the swart Ada Byron.", "Ada Byron", 0),
         ("Do not keep that cheese down in the hold, Mr. Ada Byron; it spoils.", "Ada Byron", 0),
