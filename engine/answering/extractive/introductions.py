@@ -51,7 +51,7 @@ _NO_ROLE = (
 _OWNER = r"(?:the|an?|our|my|his|her|their|one\sof|(?-i:[A-Z]\w+)['’]s?)"
 _ROLE = (
     rf"(?P<role>{_OWNER}\s+(?!{_NO_ROLE})(?-i:(?:[\w'’-]+,?\s+){{0,6}}[\w'’-]+)"
-    r"|(?!(?:the|an?|and|or|in|as|so)\b)[a-z]+(?:\s[a-z]+)?\s(?:of|to|for)\s\w+)"
+    r"|(?!(?:the|an?|and|or|in|as|so|we|you|he|she|it|they|there)\b)[a-z]+(?:\s[a-z]+)?\s(?:of|to|for)\s\w+)"
 )
 _APPOSED = lazy_regex(r"(?:the|an?|our|one\sof|[A-Z]\w+['’]s?)\s")
 _LINK = (
@@ -61,6 +61,7 @@ _FIRST = r"(?:^|[.!?]\s|\n)\W{0,8}(?-i:[A-Z]\w{0,40}\W{1,4}){0,3}"
 TITLE = r"(?:(?:Mrs?|Ms|Miss|Dr|Prof|Professor|Captain|Capt|Sir|Dame)\.?\s+)"
 """A title before a name, with the space behind it."""
 _OFFICE = r"(?-i:(?:[a-z-]+,?\s+){0,5}[a-z-]+(?:\s(?:of|for)\s(?:the\s)?[\w ]{2,40})?)"
+_CLOSES = r"(?=[,.;:!?)]|$|\s+(?:and|of)\b)"  # not *to call her sister, Catherine took*
 _SPEAKS = r"(?<!said )(?<!cried )(?<!asked )(?<!replied )(?<!returned )"
 
 
@@ -76,7 +77,7 @@ def _holds_role(phrase: str) -> bool:
 
 
 def _first_part(phrase: str) -> str:
-    return re.split(r"\s(?:of|for|in|at|from|with)\s", phrase, maxsplit=1)[0]
+    return re.split(r"\s(?:of|for|to|in|at|from|with)\s", phrase, maxsplit=1)[0]
 
 
 def _is_part(word: str) -> bool:
@@ -97,19 +98,26 @@ def introduction(text: str, person: str) -> int:
     if person.strip(_QUOTES).casefold() not in text.casefold():
         return 0
     name = rf"{_SPEAKS}\b{re.escape(person.strip(_QUOTES))}(?!\w)"
-    said = rf"{name}(?: of (?-i:[A-Z]\w+))?{_ASIDE}{_LINK}{_ROLE}"
+    said = rf"{name}(?: of (?-i:[A-Z]\w+))?{_ASIDE}(?P<link>{_LINK}){_ROLE}"
     first = re.search(f"{_FIRST}{said}", text, re.I)
     if first and _holds_role(first["role"]):
         return 3
     owner = r"(?:['’]s|\b(?:the|our|my|his|her|their))"  # *a boy, Captain Ahab* speaks to him
-    office = rf"{owner}\s+(?P<role>{_OFFICE})(?:,|\s+is)\s+{TITLE}?{name}"
+    office = rf"{owner}\s+(?P<role>{_OFFICE})(?:,|\s+is)\s+{TITLE}?{name}{_CLOSES}"
     told, called = re.search(said, text, re.I), re.search(office, text, re.I)
     if (told and _holds_role(told["role"])) or (called and is_role(called["role"])):
         return 2
-    if first and _APPOSED.match(first["role"]):
+    if first and _is_told(first):
         return 2
     named = re.search(rf"\bthe\s+(?P<role>(?-i:[a-z-]{{4,}}\s+){{1,3}}){name}", text, re.I)
     return 1 if named is not None and is_role(named["role"]) else 0
+
+
+def _is_told(found: re.Match[str]) -> bool:
+    """Check for *Scrooge was the Ogre*, *Tam, a Scot,*; not *Catherine, the nights I have had*."""
+    is_verb = found["link"].rstrip().endswith(("is", "was", "been"))
+    is_closed = "," in found["role"] or found.string[found.end() : found.end() + 1] in {*",.;"}
+    return _APPOSED.match(found["role"]) is not None and (is_verb or is_closed)
 
 
 def _introduces_in_chinese(text: str, person: str) -> bool:

@@ -141,8 +141,10 @@ class QuestionType:
     twofold: bool = False
 
 
+_TITLES = "Mrs Prof Capt Rev Gen Col Sgt Hon Mme Messrs"
 _SENTENCES = lazy_regex(
-    r"(?<=[a-z0-9)\"'”’]{2}[.!?])\s+(?=[A-Z\"'“])"
+    "".join(rf"(?<!\b{title}\.)" for title in _TITLES.split())
+    + r"(?<=[a-z0-9)\"'”’]{2}[.!?])\s+(?=[A-Z\"'“])"
     r"|,\s+(?=(?:so |but |then )?(?:who|what|which|when|where|why|how)(?: to|['’]s"
     r"| (?:is|are|was|were|do|does|did|can|could|may|must|should|would|will))\b)"
 )

@@ -39,7 +39,7 @@ from engine.answering.extractive.passage_order import (
     in_own_language,
     with_nearest,
 )
-from engine.answering.extractive.question_type import answer_types
+from engine.answering.extractive.question_type import answer_types, asking_part
 from engine.answering.extractive.sentence_scoring import (
     amount_bonus,
     numbered_things,
@@ -181,6 +181,18 @@ def test_a_block_of_an_earlier_passage_is_shown_before_one_that_is_read_as_well(
     draft = _asked(question, sources, read=read, likeness=read)
 
     assert draft.citations[0].title == "Bow"
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("I have a stray lock file. How do I remove it?", "How do I remove it?"),
+        ("Who is Mrs. Allen?", "Who is Mrs. Allen?"),
+        ("I met her there. What did Prof. Lin say?", "What did Prof. Lin say?"),
+    ],
+)
+def test_the_sentence_that_asks_does_not_end_with_a_title(question: str, asks: str) -> None:
+    assert asking_part(question) == asks
 
 
 def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
@@ -958,6 +970,10 @@ def test_a_chinese_fact_is_declined_where_no_sentence_is_like_the_question(
         ("Ada Byron has been the treasurer since 2005.", "Ada Byron", 3),
         ("Her sister, Annabel Lee, came.", "Ann", 0),
         ("And then, Ann, the glory of winning him!", "Ann", 0),
+        ("Ann, the many sleepless nights I have had on your account!", "Ann", 0),
+        ("Dear Ann, we are to part.", "Ann", 0),
+        ("On leaving to call her sister, Ann took the opportunity.", "Ann", 0),
+        ("Ann, a Scot, had a boat.", "Ann", 2),
         ("Ann was a long way off.", "Ann", 0),
         ("They stared at the swart Ada Byron.", "Ada Byron", 0),
         ("Do not keep that cheese down in the hold, Mr. Ada Byron; it spoils.", "Ada Byron", 0),
