@@ -37,8 +37,8 @@ from ..storage.schema import DocumentFilter
 from ..types import Citation
 from .connection_questions import ARTICLE, CLASS, connection_pairs
 from .extractive.block_candidates import Reader
-from .extractive.introductions import ROLE
 from .global_search.standalone import is_listing, stands_alone
+from .introductions import ROLE
 from .packing import Draft
 
 MAX_HOPS = 3

@@ -11,6 +11,7 @@ from ...prompts import language_of
 from ...retrieval.passages import Sentence
 from ...storage.tokenization import TokenWeight
 from ...types import Passage
+from ..introductions import introduction
 from .answer_spans import Candidate, Span, rank_spans
 from .block_candidates import Reader, read_places
 from .chinese.facts import Stated
@@ -19,7 +20,6 @@ from .chinese.short_answers import LEAST_CONFIDENCE, bounds_of_short, is_short_a
 from .comparison import TwoSidedComparison, compare_sides
 from .evidence import SubjectBinding, score_subject_binding
 from .intent import asked_person, is_defined_by
-from .introductions import introduction
 from .question_type import QuestionType
 from .read_spans import SpanReader, rank_read_spans, read_candidates
 from .sentence_scoring import (

@@ -12,7 +12,7 @@ from graph.text.cjk import HAN, simplified
 from graph.text.patterns import lazy_regex
 
 from ...prompts import language_of
-from .introductions import introduction
+from ..introductions import introduction
 from .question_type import PATH, asking_part, classify_question
 
 Intent = Literal["command", "comparison", "cause", "list", "steps", "definition", "explanation"]

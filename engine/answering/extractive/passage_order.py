@@ -8,10 +8,10 @@ from graph.text.cjk import is_chinese
 
 from ...prompts import language_of
 from ...types import Passage
+from ..introductions import introduction
 from .blocks import is_contents
 from .chinese.known_as import UNKNOWN, KnownAs
 from .intent import asked_person, is_defined_by, question_intent, shows_intent
-from .introductions import introduction
 
 FIRST = 6
 """Passages whose language is looked at."""

@@ -11,7 +11,7 @@ from itertools import combinations
 from graph.text.cjk import has_han, is_chinese, simplified
 
 from ...storage.graph_api import Chunk, han_surname, sentence_spans
-from ..extractive.introductions import ROLE, ROLE_BETWEEN_HAN, TITLE, introduction
+from ..introductions import ROLE, ROLE_BETWEEN_HAN, TITLE, introduction
 from .sentences import Said, is_in
 from .standalone import MAX_WORDS, is_listing, is_unpaired, stands_alone, word_count
 

@@ -33,7 +33,6 @@ from engine.answering.extractive.intent import (
     shows_intent,
     strip_intent_words,
 )
-from engine.answering.extractive.introductions import introduction
 from engine.answering.extractive.passage_order import (
     direct_first,
     in_own_language,
@@ -45,6 +44,7 @@ from engine.answering.extractive.sentence_scoring import (
     numbered_things,
     score_sentences,
 )
+from engine.answering.introductions import introduction
 from engine.answering.packing import Draft
 from engine.embeddings.span_reading import Reading
 from engine.prompts import HESITATION, UNSURE, is_abstention

@@ -7,8 +7,8 @@ import re
 from graph.text.cjk import HAN
 from graph.text.patterns import lazy_regex
 
-from ...prompts import language_of
-from ...storage.graph_api import given_name, type_of_phrase
+from ..prompts import language_of
+from ..storage.graph_api import given_name, type_of_phrase
 
 _KIN_HAN = "父|母|子|女|兄|弟|姐|妹|妻|夫|侄|甥|叔|伯|舅|姑|孙|婿|师|徒|友"
 _PARTS_HAN = (
