@@ -2,7 +2,8 @@
 
 Chunks are matched again only where a name that came or went may occur; the result is that of
 matching all. A chunk that cannot be matched has no links and a fault, and is matched again whenever
-names change. Relations group statements by their entities and sum the weights of their evidences.
+names change. Relations group statements by their entities and sum the weights of their evidences;
+one in the overlap of two chunks is one.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from .storage.facts import (
     hashed,
     hashed_end,
     in_batches,
+    place_columns,
     put_faults,
     read_state,
     rows_between,
@@ -247,16 +249,19 @@ def stated_relations(
     `within`, what of these stands in such chunks. `said` is what a model said of a relation, by
     its id.
     """
-    places: dict[Ends, dict[Place, float]] = defaultdict(dict)
+    places: dict[Ends, dict[Place, tuple[float, Evidence]]] = defaultdict(dict)
     rows, entity_of = _statements(connection, only, among, within)
-    for chunk_id, start, end, subject, predicate, target, strength, inferred in rows:
-        weight = evidence_weight(predicate, strength, inferred)
+    for row in rows:
+        chunk_id, start, end, subject, predicate, target, strength, inferred, source, offset = row
         ends = relation_ends(entity_of.get(subject), predicate, entity_of.get(target))
         if ends is None or not _is_asked(ends, only, among):
             continue
-        place, known = (chunk_id, start, end), places[ends]
-        known[place] = max(known.get(place, 0.0), weight)
-    found = (_relation(ends, places[ends], said=said) for ends in places)
+        weight = evidence_weight(predicate, strength, inferred)
+        evidence = Evidence(chunk_id=chunk_id, start=start, end=end)
+        place, known = (source, offset + start, offset + end), places[ends]
+        others = known.get(place, (weight, evidence))
+        known[place] = max(weight, others[0]), min(evidence, others[1])
+    found = (_relation(ends, places[ends].values(), said=said) for ends in places)
     return sorted(found, key=lambda relation: relation.id)
 
 
@@ -284,7 +289,10 @@ def _statements(
         table.object,
         table.strength,
         table.inferred,
-    ).where(table.predicate.not_in(SPEAKS_OF_A_NAME))
+        *place_columns(),
+    )
+    query = query.join(chunks, chunks.c.id == table.chunk_id)
+    query = query.where(table.predicate.not_in(SPEAKS_OF_A_NAME))
     if only is None:
         return connection.execute(query), entities_of_keys(connection)
     keys, both = keys_of_entities(connection, only), keys_of_entities(connection, among)
@@ -316,15 +324,18 @@ def evidence_weight(predicate: str, strength: float, inferred: bool) -> float:
     return TYPED_WEIGHT * float(strength) * (INFERRED_SHARE if inferred else 1.0)
 
 
-def _relation(ends: Ends, places: Mapping[Place, float], *, said: Mapping[str, str]) -> Relation:
-    ordered, relation_id = sorted(places), content_id("r", *ends)
+def _relation(
+    ends: Ends, evidences: Iterable[tuple[float, Evidence]], *, said: Mapping[str, str]
+) -> Relation:
+    ordered = sorted(evidences, key=lambda one: one[1])
+    relation_id = content_id("r", *ends)
     return Relation(
         id=relation_id,
         source_id=ends[0],
         predicate=ends[1],
         target_id=ends[2],
-        weight=round(sum(places[place] for place in ordered), 6),
-        evidences=tuple(Evidence(chunk_id=c, start=start, end=end) for c, start, end in ordered),
+        weight=round(sum(weight for weight, _ in ordered), 6),
+        evidences=tuple(evidence for _, evidence in ordered),
         description=said.get(relation_id, ""),
     )
 

@@ -30,7 +30,7 @@ from ..resolution.resolver import (
     resolve_names,
 )
 from ..storage.database import entity_of_row, read_chunks, read_entities
-from ..storage.facts import in_batches, rows_in
+from ..storage.facts import in_batches, place_columns, rows_in
 from ..storage.schema import (
     chunks,
     descriptions,
@@ -248,16 +248,16 @@ def _said(
 ) -> Iterator[tuple[Ends, float]]:
     """Return each evidence's weight in a relation."""
     table = statements.c
-    columns = (table.chunk_id, table.start, table.end, table.subject, table.predicate)
-    query = select(*columns, table.object, table.strength, table.inferred).join(
+    columns = (table.start, table.end, table.subject, table.predicate)
+    query = select(*columns, table.object, table.strength, table.inferred, *place_columns()).join(
         chunks, chunks.c.id == table.chunk_id
     )
     best: dict[tuple[Ends, str, int, int], float] = {}
     for row in rows_in(connection, query, chunks.c.document_id, documents):
-        chunk_id, start, end, subject, predicate, target, strength, inferred = row
+        start, end, subject, predicate, target, strength, inferred, source, offset = row
         ends = relation_ends(entity_of.get(subject), predicate, entity_of.get(target))
         if ends is not None:
-            place = (ends, chunk_id, start, end)
+            place = (ends, source, offset + start, offset + end)
             weight = evidence_weight(predicate, strength, inferred)
             best[place] = max(best.get(place, 0.0), weight)
     for (ends, *_), weight in sorted(best.items()):
@@ -327,11 +327,12 @@ def mention_sentences(
     seen = (row for row in rows if documents is None or row.document_id in documents)
     first = list(islice(seen, limit * _NAMED_IN_ONE_SENTENCE))
     held = read_chunks(connection, {row.chunk_id for row in first})
-    found: dict[Evidence, None] = {}
+    found: dict[tuple[str, int], Evidence] = {}
     for row in first:
         start, end = _sentence_about(held[row.chunk_id].text, row.start, row.end)
-        found[Evidence(chunk_id=row.chunk_id, start=start, end=end)] = None
-    return list(found)[:limit]
+        evidence = Evidence(chunk_id=row.chunk_id, start=start, end=end)
+        found.setdefault((row.source, row.offset + start), evidence)
+    return list(found.values())[:limit]
 
 
 def _mentions_by_turn(keys: Sequence[str]) -> Select[Any]:
@@ -343,7 +344,7 @@ def _mentions_by_turn(keys: Sequence[str]) -> Select[Any]:
     times = func.count().over(partition_by=chunks.c.document_id)
     return (
         select(mentions.c.chunk_id, mentions.c.start, mentions.c.end, chunks.c.document_id)
-        .add_columns(turn.label("turn"), times.label("times"))
+        .add_columns(turn.label("turn"), times.label("times"), *place_columns())
         .add_columns(chunks.c.title_key.in_(keys).label("titled"))
         .join(chunks, chunks.c.id == mentions.c.chunk_id)
         .where(mentions.c.key.in_(keys))
@@ -373,10 +374,10 @@ def said_of_relations(
         keys: all names of all ends of the relations.
         documents: those that are seen.
     """
-    found: dict[Ends, dict[Evidence, bool]] = defaultdict(dict)
+    found: dict[Ends, dict[tuple[str, int, int], tuple[bool, Evidence]]] = defaultdict(dict)
     texts: dict[Ends, set[str]] = defaultdict(set)
     known = frozenset(keys)
-    query = select(statements, chunks.c.document_id).join(
+    query = select(statements, chunks.c.document_id, *place_columns()).join(
         chunks, chunks.c.id == statements.c.chunk_id
     )
     for row in rows_in(connection, query, statements.c.subject, known):
@@ -387,13 +388,20 @@ def said_of_relations(
             continue
         if documents is not None and row.document_id not in documents:
             continue
-        place = Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
-        found[ends][place] = row.inferred and found[ends].get(place, True)
+        evidence = Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
+        place = (row.source, row.offset + row.start, row.offset + row.end)
+        inferred, first = found[ends].get(place, (True, evidence))
+        found[ends][place] = row.inferred and inferred, min(evidence, first)
         if row.description:
             texts[ends].add(row.description)
     return {
         ends: QuotedStatement(
-            places=sorted(places, key=lambda one: (places[one], _is_long(one), one)),
+            places=[
+                evidence
+                for _, evidence in sorted(
+                    places.values(), key=lambda one: (one[0], _is_long(one[1]), one[1])
+                )
+            ],
             descriptions=sorted(texts[ends]),
         )
         for ends, places in found.items()

@@ -81,11 +81,12 @@ def document_splitter() -> TransformComponent:
 def chunk_of_node(node: BaseNode) -> model.Chunk:
     """Convert a LlamaIndex node to a chunk.
 
-    Without a source the node is its own document, without offsets it stands at the document's
-    start, and without a position it is ordered by its offset.
+    Without a source the node is its own document; without offsets its place in the document is not
+    known (`end` 0), and without a position it is ordered by its offset.
     """
     text = node.get_content(metadata_mode=MetadataMode.NONE)
-    start = getattr(node, "start_char_idx", None) or 0
+    offset, has_source = getattr(node, "start_char_idx", None), node.ref_doc_id is not None
+    start = offset or 0
     headings = node.metadata.get("headings") or ()
     page, position = node.metadata.get("page"), node.metadata.get("position")
     read = node.metadata.get("read_start"), node.metadata.get("read_end")
@@ -95,7 +96,7 @@ def chunk_of_node(node: BaseNode) -> model.Chunk:
         title=str(node.metadata.get("title") or ""),
         text=text,
         start=start,
-        end=start + len(text),
+        end=0 if offset is None and has_source else start + len(text),
         position=int(start if position is None else position),
         headings=tuple(json.loads(headings) if isinstance(headings, str) else headings),
         page=int(page) if page is not None else None,

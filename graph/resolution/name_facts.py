@@ -27,7 +27,7 @@ from sqlalchemy import (
 
 from ..model import ALSO_KNOWN_AS, OF_TYPE, SPEAKS_OF_A_NAME, Name
 from ..storage.database import values_with_row
-from ..storage.facts import in_batches, rows_in
+from ..storage.facts import in_batches, place_columns, rows_in
 from ..storage.schema import chunks, mentions, statements
 from ..text.cjk import has_han
 from ..text.common_words import is_common
@@ -93,16 +93,17 @@ def read_names(connection: Connection, documents: Collection[str] | None = None)
 def read_name_facts(connection: Connection, scope: Scope) -> NameFacts:
     """Read the facts of all names of a scope."""
     facts = NameFacts(cues=read_type_cues(connection, scope))
+    source, offset = place_columns()
     counted = (
         select(
             mentions.c.key,
             mentions.c.surface,
             mentions.c.type,
             chunks.c.document_id,
-            func.count().label("times"),
+            func.count(func.distinct(offset + mentions.c.start)).label("times"),
         )
         .join(chunks, chunks.c.id == mentions.c.chunk_id)
-        .group_by(mentions.c.key, mentions.c.surface, mentions.c.type, chunks.c.document_id)
+        .group_by(mentions.c.key, mentions.c.surface, mentions.c.type, chunks.c.document_id, source)
     )
     for key, surface, kind, document_id, times in scope.rows(connection, counted, mentions.c.key):
         facts.surfaces[key][surface] += times
@@ -174,14 +175,16 @@ def read_type_cues(connection: Connection, scope: Scope) -> dict[str, dict[str, 
     found: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
     table = statements.c
     is_own = case((chunks.c.title_key == table.subject, 2.0), else_=1.0)
+    source, offset = place_columns()
+    place = (table.subject, table.object, chunks.c.document_id, source, offset + table.start)
     query = (
-        select(table.subject, table.object, func.sum(table.strength * is_own).label("weight"))
+        select(*place[:3], func.max(table.strength * is_own).label("weight"))
         .join(chunks, chunks.c.id == table.chunk_id)
         .where(table.predicate == OF_TYPE)
-        .group_by(table.subject, table.object, chunks.c.document_id)
-        .order_by(table.subject, table.object, chunks.c.document_id)
+        .group_by(*place)
+        .order_by(*place)
     )
-    for subject, kind, weight in scope.rows(connection, query, table.subject):
+    for subject, kind, _, weight in scope.rows(connection, query, table.subject):
         found[subject][kind] = round(found[subject][kind] + weight, 6)
     return dict(found)
 

@@ -57,6 +57,7 @@ from .facts import (
     chunk_of_row,
     derived_generation,
     facts_generation,
+    place_columns,
     rows_in,
     value_of_row,
 )
@@ -428,14 +429,17 @@ def read_relations(connection: Connection) -> list[Relation]:
         connection.execute(select(entities.c.id).where(entities.c.dirty.is_(False))).scalars()
     )
     entity_of = {merge.key: merge.entity_id for merge in read_merges(connection)}
-    places: dict[tuple[str, str, str], set[Evidence]] = defaultdict(set)
-    for row in connection.execute(select(statements)):
+    places: dict[tuple[str, str, str], dict[tuple[str, int, int], Evidence]] = defaultdict(dict)
+    query = select(statements, *place_columns())
+    for row in connection.execute(query.join(chunks, chunks.c.id == statements.c.chunk_id)):
         ends = entity_of.get(row.subject), entity_of.get(row.object)
         if ends[0] is None or ends[1] is None:
             continue
         source, target = sorted(ends) if row.predicate == OCCURS_WITH else ends  # type: ignore[type-var]
         evidence = Evidence(chunk_id=row.chunk_id, start=row.start, end=row.end)
-        places[str(source), row.predicate, str(target)].add(evidence)
+        known = places[str(source), row.predicate, str(target)]
+        place = (row.source, row.offset + row.start, row.offset + row.end)
+        known[place] = min(evidence, known.get(place, evidence))
     return [
         Relation(
             id=row.id,
@@ -443,7 +447,7 @@ def read_relations(connection: Connection) -> list[Relation]:
             predicate=row.predicate,
             target_id=row.target_id,
             weight=row.weight,
-            evidences=tuple(sorted(places[row.source_id, row.predicate, row.target_id])),
+            evidences=tuple(sorted(places[row.source_id, row.predicate, row.target_id].values())),
             description=row.description,
         )
         for row in connection.execute(select(relations).order_by(relations.c.id))

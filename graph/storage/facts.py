@@ -23,6 +23,7 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    case,
     delete,
     func,
     insert,
@@ -118,6 +119,16 @@ def value_of_row(kind: Callable[..., T], row: Row[Any], **given: object) -> T:
     """Build a dataclass of this kind: `given` fields, the others from columns of their names."""
     columns = [one.name for one in fields(cast("type[Any]", kind)) if one.name not in given]
     return kind(**given, **{name: getattr(row, name) for name in columns})
+
+
+def place_columns() -> tuple[ColumnElement[str], ColumnElement[int]]:
+    """Return columns `source` and `offset` of a query that joins facts with their chunks.
+
+    Chunks of a document overlap: a fact that two of them hold stands at one place, known by its
+    source and its offset there. Chunks of unknown offsets (`end` 0) are sources of their own.
+    """
+    source = case((chunks.c.end > 0, chunks.c.document_id), else_=chunks.c.id)
+    return source.label("source"), chunks.c.start.label("offset")
 
 
 def title_key(title: str) -> str:

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, select
 
 from graph.communities.descriptions import collect_descriptions, save_summaries
+from graph.explore.explorer import Explorer
+from graph.explore.visible_graph import read_seen
 from graph.model import ALSO_KNOWN_AS, Chunk, Extraction, Mention, Statement
 from graph.pipeline import LAYOUTS, Derived, DeriveOptions, derive_graph, rechunked_documents
 from graph.resolution.resolver import resolve_facts
-from graph.storage.database import Database, read_reports
+from graph.storage.database import Database, read_entities, read_relations, read_reports
 from graph.storage.facts import delete_chunks, put_chunks, put_extractions, read_state, write_state
 from graph.storage.schema import metadata
 from graph.text.names import name_key
@@ -147,6 +149,32 @@ def test_what_is_derived_step_by_step_is_what_is_derived_at_once(
         write_state(connection, "generation", str(generation + 1))
     assert derived_rows(database, options) == after
     database.close()
+
+
+def test_a_sentence_in_two_overlapping_chunks_is_said_once(database: Database) -> None:
+    """Counts, weights and quotations are those of the whole text, read as one chunk."""
+    with database.write() as connection:
+        for one in document("a", [0, 1, 2]):
+            put(connection, one)
+    derive_graph(database, options=DeriveOptions())
+    with database.read() as connection:
+        counts = {each.name: each.mention_count for each in read_entities(connection)}
+        weights = [(each.weight, each.evidences) for each in read_relations(connection)]
+        some = read_seen(connection, ["a"])
+        detail = Explorer(connection, read_seen(connection), page_of=lambda *_: None).entity(
+            "Petrel", communities=(), evidences=9, limit=99
+        )
+    whole = " ".join([TEXTS[0], TEXTS[1].split(". ")[1], TEXTS[2].split(". ")[1]])
+    assert counts == {name: whole.count(name) for name in NAMES}
+    assert counts["Petrel"] == 3
+    assert all(weight == 2 * len(evidences) for weight, evidences in weights)
+    assert sorted(some.adjacency.weights) == sorted(weight for weight, _ in weights)
+    for quotes in (detail.evidence, *(each.evidence for each in detail.relations)):
+        assert len({(quote.start, quote.end) for quote in quotes}) == len(quotes) > 0
+    told = [
+        each for each in detail.relations if "Ada Brine" in (each.source_name, each.target_name)
+    ]
+    assert [each.evidence_count for each in told] == [1, 1]
 
 
 def test_a_sentence_that_loses_its_first_chunk_is_cited_from_the_second(
