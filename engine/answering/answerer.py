@@ -77,6 +77,8 @@ _LEAST_TOKENS = 6_000
 """Default tokens of sources without a model, and the least where one answers."""
 _SHARE_OF_WINDOW = 1 / 16
 """Default share of a model's window that sources take, where that is more."""
+PERSON_CANDIDATES = 600
+"""Passages among which what introduces a person is looked for: a novel names one in hundreds."""
 _TOKENS_A_PASSAGE = 60
 """Tokens of a short passage: a budget may hold one for each."""
 
@@ -404,11 +406,12 @@ class LocalAnswerer:
         usual = self._retriever.top_k  # fewer than are read by default are wanted: no others
         is_quoted = gateway is None and expander is None and usual >= READ_PASSAGES
         looks_wider = is_fact or has_excerpt or is_quoted
+        among = PERSON_CANDIDATES if is_person else CANDIDATES
         if expander is None and gateway is None:
             expander = other_name_searches(question, self._known_as(question, within))
         found = self._retriever.search(
             question,
-            top_k=max(CANDIDATES, usual) if looks_wider else self._packer.candidate_count,
+            top_k=max(among, usual) if looks_wider else self._packer.candidate_count,
             within=within,
             expander=fact_searches if is_fact or is_person else expander,
             on_event=on_event,

@@ -43,6 +43,10 @@ waitress weaver whaleman witch wizard youth
 """
 _PERSONS = frozenset(_MORE_PERSONS.split())
 """Words for persons besides the class nouns of the graph, where they may be names as well."""
+_GENERAL = frozenset(
+    ("boy", "child", "creature", "fellow", "gentleman", "girl", "lady", "man", "person", "woman")
+)
+"""Words that say of a person no more than that."""
 _QUOTES = "\"'“”"
 _ASIDE = r"[\"'”’]?(?:\s*\([^()]{1,60}\))?[\"'”’)]*"
 _NO_ROLE = (
@@ -54,8 +58,18 @@ _ROLE = (
     r"|(?!(?:the|an?|and|or|in|as|so|we|you|he|she|it|they|there)\b)[a-z]+(?:\s[a-z]+)?\s(?:of|to|for)\s\w+)"
 )
 _APPOSED = lazy_regex(r"(?:the|an?|our|one\sof|[A-Z]\w+['’]s?)\s")
+_EQUATED = lazy_regex(r"(?:the(?=\s[A-Z])|an?|one\sof|[A-Z]\w+['’]s?)\s")
+_LISTED = re.compile(
+    r"(?:his|her|their)\s[^,.;!?]*,\s+(?:and|an?|the|his|her|their|another|(?-i:[A-Z]\w+))\b"
+    r"|(?:his|her|their|my|our)\s[^,.;!?]*,?\s+and\b|the\s(?-i:[A-Z])[^,.;!?]*,\s+and\b",
+    re.I,
+)
+_WRAP = lazy_regex(r"(?<!\n)\n(?![\n\-*#|>\d])")
+_NO_PERSON = frozenset(("part", "branch", "subsidiary"))
+_AGO = r"(?:(?:some\stime\s(?:ago|since)|once|now|then|also|formerly|for\s[\w\s]{3,20}years)\s)?"
 _LINK = (
-    r"(?:,\s+(?:aged?\s+)?\d{1,3})?(?:,\s+(?:who\s+(?:is|was)\s+)?|,?\s+(?:is|was|has\sbeen)\s+)"
+    rf"(?:,\s+(?:aged?\s+)?\d{{1,3}})?(?:,\s+who\s+(?:is|was|had\sbeen)\s+{_AGO}|,\s+"
+    r"|(?:,\s+who\s[^,.;]{1,80})?,?\s+(?:is|was|has\sbeen)\s+)"
 )
 _FIRST = r"(?:^|[.!?]\s|\n)\W{0,8}(?-i:[A-Z]\w{0,40}\W{1,4}){0,3}"
 TITLE = r"(?:(?:Mrs?|Ms|Miss|Dr|Prof|Professor|Captain|Capt|Sir|Dame)\.?\s+)"
@@ -82,6 +96,8 @@ def _first_part(phrase: str) -> str:
 
 def _is_part(word: str) -> bool:
     last = word.rpartition("-")[2]
+    if last in _NO_PERSON:
+        return False
     is_known = type_of_phrase(last) == "PERSON" or last.casefold() in _PERSONS
     return is_known or ROLE.fullmatch(last) is not None
 
@@ -97,36 +113,58 @@ def introduction(text: str, person: str) -> int:
         return 3 if _introduces_in_chinese(text, person) else 0
     if person.strip(_QUOTES).casefold() not in text.casefold():
         return 0
+    text = _WRAP.sub(" ", text)
     name = rf"{_SPEAKS}\b{re.escape(person.strip(_QUOTES))}(?!\w)"
     said = rf"{name}(?: of (?-i:[A-Z]\w+))?{_ASIDE}(?P<link>{_LINK}){_ROLE}"
     first = re.search(f"{_FIRST}{said}", text, re.I)
+    if first and _is_listed(first):
+        first = None
     if first and _holds_role(first["role"]):
-        return 3
+        return 2 if _says_little(first["role"]) else 3
     owner = r"(?:['’]s|\b(?:the|our|my|his|her|their))"  # *a boy, Captain Ahab* speaks to him
     office = rf"{owner}\s+(?P<role>{_OFFICE})(?:,|\s+is)\s+{TITLE}?{name}{_CLOSES}"
     told, called = re.search(said, text, re.I), re.search(office, text, re.I)
-    if (told and _holds_role(told["role"])) or (called and is_role(called["role"])):
-        return 2
+    if told and (not _holds_role(told["role"]) or _is_listed(told)):
+        told = None
+    if called and not is_role(called["role"]):
+        called = None
+    if told or called:
+        return 2 if called or (told and not _says_little(told["role"])) else 1
     if first and _is_told(first):
         return 2
     named = re.search(rf"\bthe\s+(?P<role>(?-i:[a-z-]{{4,}}\s+){{1,3}}){name}", text, re.I)
     return 1 if named is not None and is_role(named["role"]) else 0
 
 
+def _says_little(phrase: str) -> bool:
+    """Check for a phrase of which no word says more than that it is a person: *a silly man*."""
+    words = re.findall(r"[\w-]+", _first_part(phrase))
+    return all(word in _GENERAL for word in words if _is_part(word))
+
+
+def _is_listed(found: re.Match[str]) -> bool:
+    """Check for *with the General, his son, and daughter*, which names three persons."""
+    return _LISTED.match(found.string, found.start("role")) is not None
+
+
 def _is_told(found: re.Match[str]) -> bool:
     """Check for *Scrooge was the Ogre*, *Tam, a Scot,*; not *Catherine, the nights I have had*."""
     is_verb = found["link"].rstrip().endswith(("is", "was", "been"))
+    if is_verb:
+        return _EQUATED.match(found["role"]) is not None
     is_closed = "," in found["role"] or found.string[found.end() : found.end() + 1] in {*",.;"}
-    return _APPOSED.match(found["role"]) is not None and (is_verb or is_closed)
+    return is_closed and _APPOSED.match(found["role"]) is not None
 
 
 def _introduces_in_chinese(text: str, person: str) -> bool:
     given = given_name(person)
     family = person[: len(person) - len(given)] if given else ""
-    name = re.escape(person)
+    name = rf"(?<![非不是]){re.escape(person)}"
     forms = [
-        rf"{name}[，,]?(?:者[，,]|表?字|道?号|(?!是)[{HAN}]{{2,6}}人[也氏士])|号[为曰]?{name}",
+        rf"(?:^|[，。；：！？“”\s]){name}者[，,]|[字号][为曰]?{name}(?![曰道])",
+        rf"{name}[，,]?(?:表?字|道?号(?![令召呼哭泣炮箭角])|(?!是)[{HAN}]{{2,6}}(?<!何)(?<!何如)人[也氏士])",
         rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:也|之[子弟兄侄孙后婿])|人{name}[，,]?[表]?字",
+        rf"(?:乃|原来是)[^，。！？；：]{{2,14}}{name}也",
     ]
     if family:
         forms.append(rf"[复覆]?姓{family}[，,]?(?:单?名|讳){given}")

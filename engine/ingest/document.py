@@ -77,6 +77,11 @@ def sanitise_text(text: str) -> str:
     return _UNSTORABLE.sub(REPLACEMENT, text)
 
 
+def unix_newlines(text: str) -> str:
+    """Return a text with its lines ended as Python reads them: `\\r\\n` and `\\r` become `\\n`."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def one_line(text: str, *, limit: int = 200) -> str:
     """Fold a title to one line, truncated past `limit` characters."""
     line = " ".join(text.split())

@@ -28,6 +28,7 @@ from .document import (
     sanitise_text,
     title_from_filename,
     unexpected_failure_reason,
+    unix_newlines,
 )
 from .readers.text import front_matter_values, plain_title
 from .registry import Format, format_of_name, is_known
@@ -225,7 +226,7 @@ def read_text(
         raise SourceError("has no id: give it a document_id")
     if sanitise_text(document_id) != document_id:
         raise SourceError(f"document_id {document_id!r} contains invalid characters: use another")
-    text = sanitise_text(text)
+    text = unix_newlines(sanitise_text(text))
     _check_text(text, max_characters=max_characters)
     return SourceText(
         id=document_id,

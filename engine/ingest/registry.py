@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from .document import Content, ReadOptions
 
-READERS_VERSION = "readers-3"
+READERS_VERSION = "readers-4"
 """Changes where the text of a stored document would be read otherwise: it is read anew."""
 
 LANGUAGES: dict[str, str] = {

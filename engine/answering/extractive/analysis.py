@@ -179,7 +179,8 @@ def introducing(
 ) -> list[int]:
     """Return the rows that introduce the person asked for, best first; for Chinese those behind.
 
-    None where the library has a text about that person, which begins with it.
+    Of one document in its order. None where the library has a text about that person, which begins
+    with it.
     """
     person = asked_person(question)
     if not person or _has_a_text(question, passages):
@@ -187,7 +188,12 @@ def introducing(
     names = known_as.all_of(person)
     told = [max(introduction(each.sentence.text, name) for name in names) for each in weighed]
     rows = [row for row, worth in enumerate(told) if worth]
-    rows.sort(key=lambda row: (-told[row], -weighed[row].score))
+    homes = {passages[each.sentence.passage].document_id for each in weighed}
+    if len(homes) == 1 and language_of(person) == "en":  # a book says who is who as it goes on
+        starts = {row: passages[weighed[row].sentence.passage].start for row in rows}
+        rows.sort(key=lambda row: (-told[row], starts[row], row))
+    else:
+        rows.sort(key=lambda row: (-told[row], -weighed[row].score))
     if not rows or language_of(person) != "zh":
         return rows[:limit]
     passage = weighed[rows[0]].sentence.passage

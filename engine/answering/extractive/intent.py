@@ -37,7 +37,8 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
      r"|^\W*is it (?:possible|safe)\b|^\W*what (?:does|do|should|must|can|happens|happened)\b"
      r"|^\W*how (?:does|is|are|was|were|did)\b"
      r"|^\W*(?:describe|explain)\b|^\W*tell me (?:about|how)\b"),
-    ("definition", r"^\W*(?i:who) (?:is|was|are|were) (?:[A-Z][\w’.-]*\s*){1,4}\?*$"),
+    ("definition", r"^\W*(?i:who)(?:['’]s|\s(?:is|was|are|were))"
+     r"(?:\s(?:(?:de|del|della|di|da|du|la|le|van|von|der|den|of|the)\s){0,2}[A-Z][\w’'.-]*){1,5}[\s?]*$"),
     ("explanation", r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should"
      r"|must|may)\b"),
 )  # fmt: skip
@@ -228,7 +229,9 @@ def _asked_out(text: str) -> str:
 
 
 _MEAN = lazy_regex(
-    r"\bdo(?:es)?\s+(.+?)\s+(?:mean|stand for|refer to)\b|\bwho (?:is|was) (.+?)\W*$", re.I
+    r"\bdo(?:es)?\s+(.+?)\s+(?:mean|stand for|refer to)\b"
+    r"|\bwho(?:['’]s|\s+(?:is|was|are|were)) (.+?)\W*$",
+    re.I,
 )
 
 

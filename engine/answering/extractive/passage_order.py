@@ -56,7 +56,7 @@ def direct_rows(
     """
     intent, near = question_intent(question), _nearness(passages)
     person = asked_person(question)
-    names = known_as.all_of(person) if person and language_of(question) == "en" else ()
+    names = known_as.all_of(person) if person else ()
 
     def key(row: int) -> tuple[bool, float, int]:
         passage = passages[row]

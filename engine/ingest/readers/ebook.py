@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from ...types import MetaValue
 from ..document import Content, one_line
 
-_MARK = r"^\*{3}[ ]?%s OF (?:THE|THIS) PROJECT GUTENBERG E-?BOOK[^*]{0,400}\*{3}[ \t\r]*$"
+_MARK = r"^\*{3}[ ]?%s OF (?:THE|THIS) PROJECT GUTENBERG E-?BOOK[^*]{0,400}\*{3}[ \t]*$"
 _START = re.compile(_MARK % "START", re.M | re.I)
 _END = re.compile(_MARK % "END", re.M | re.I)
 _FIELD = re.compile(r"^(?P<name>[A-Z][a-z ]{3,20}): +(?P<value>\S.*(?:\n[ \t]+\S.*)*)", re.M)
@@ -29,7 +29,7 @@ def read_ebook(text: str) -> Content | None:
     end = _END.search(text, start.end()) if start else None
     if start is None or end is None:
         return None
-    header = text[: start.start()].replace("\r\n", "\n")
+    header = text[: start.start()]
     fields = {one["name"]: one_line(one["value"]) for one in _FIELD.finditer(header)}
     credit = _CREDIT.match(text, start.end(), end.start())
     body = text[credit.end() if credit else start.end() : end.start()].rstrip()

@@ -572,7 +572,7 @@ def read_latex(data: bytes, options: ReadOptions) -> Content:
             f"is too large: {len(text):,} characters of LaTeX; split it, "
             "or raise ingest.max_document_characters"
         )
-    text = MARKS.sub(" ", text).replace("\r\n", "\n").replace("\r", "\n")
+    text = MARKS.sub(" ", text)
     text = strip_latex_comments(text)
     statements = {**STATEMENTS, **dict(_THEOREM.findall(text))}
     text, macros = extract_macros(text)

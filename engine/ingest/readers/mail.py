@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import SourceError
 from ...types import MetaValue
-from ..document import Content, Member, iso_date, one_line, sanitise_text
+from ..document import Content, Member, iso_date, one_line, sanitise_text, unix_newlines
 from .archives import distinct_names
 from .html_markdown import as_markdown
 from .text import decode_bytes
@@ -57,7 +57,7 @@ def charset_text(data: bytes, charset: str | None) -> str:
 
 def body_text(data: bytes, part: Message) -> str:
     """Return a mail's plain part with Unix line ends; flowed lines are joined (RFC 3676)."""
-    text = charset_text(data, part.get_content_charset()).replace("\r\n", "\n").strip("\n")
+    text = unix_newlines(charset_text(data, part.get_content_charset())).strip("\n")
     flowed = str(part.get_param("format") or "").lower() == "flowed"
     return _unfolded(text, joins="" if _is_delsp(part) else " ") if flowed else text
 
@@ -494,7 +494,7 @@ def _sender(folder: _Folder) -> str:
 
 
 def _body(folder: _Folder) -> tuple[str, bool]:
-    plain = folder.text(_BODY).replace("\r\n", "\n").strip()
+    plain = unix_newlines(folder.text(_BODY)).strip()
     html = folder.binary(_HTML).rstrip(b"\0")
     markdown = html_text(html, charset=folder.html_codec) if html else ""
     if not markdown and folder.text(_HTML):

@@ -13,7 +13,7 @@ from itertools import chain, islice, zip_longest
 from typing import Literal, NamedTuple
 
 from ...errors import SourceError
-from ..document import one_line
+from ..document import one_line, unix_newlines
 
 _LOOKS_LIKE_HEADING = re.compile(r"^(?=#{1,6}[ \t])", re.M)
 _LINE_BREAKS = re.compile(r"(?<!\s)\s*[\n\r\v\f\u2028\u2029]\s*")
@@ -198,7 +198,7 @@ def _pair(name: str, value: str) -> str:
 
 def paragraphs(text: str) -> str:
     """Return a longer text as Markdown with its lines, blank ones single."""
-    return _BLANK_LINES.sub("\n\n", text.replace("\r\n", "\n").replace("\r", "\n").strip())
+    return _BLANK_LINES.sub("\n\n", unix_newlines(text).strip())
 
 
 def join_paragraphs(blocks: Iterable[str], *, limit: int, separator: str = "\n\n") -> str:

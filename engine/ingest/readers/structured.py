@@ -33,7 +33,7 @@ _SAMPLE_CHARACTERS = 1 << 17
 _LONGEST_CELL = 131_072
 """Maximum cell length, instead of the standard library's."""
 _LONGEST_NAME = 300
-_SAID = re.compile(r"\Asep=(.)\r?\n", re.I)
+_SAID = re.compile(r"\Asep=(.)\n", re.I)
 _NUMBER = re.compile(r"[-+(]?[$€£¥]?\s?\d[\d.,' \u00a0]*(?:[eE][-+]?\d+)?\s?[%)]?[$€£¥]?")
 _YEAR = re.compile(r"(?:1[89]|20)\d\d")
 _DATE = re.compile(
@@ -245,7 +245,7 @@ def _too_deep() -> SourceError:
 def _lines(text: str) -> Iterator[tuple[str, Json, bool]]:
     """Each line that is not blank, its value, and whether it has one."""
     for line in text.split("\n"):
-        stripped = line.strip(" \t\r\x1e")
+        stripped = line.strip(" \t\x1e")
         if stripped:
             try:
                 yield stripped, _loaded(stripped), True

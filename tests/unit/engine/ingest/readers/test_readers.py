@@ -94,9 +94,11 @@ def test_utf8_comes_back_as_it_was(text: str) -> None:
     assert decode_bytes(text.encode("utf-8")) == text.removeprefix("\ufeff")
 
 
-def test_newlines_stay_as_they_are(tmp_path: Path) -> None:
-    text = "one\r\ntwo\rthree\n\n\tfour  \n"
-    assert read_bytes(tmp_path, "a.txt", text.encode()).text == text
+def test_lines_end_as_python_reads_them(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_bytes(b"one\r\ntwo\rthree\r\n\r\n\tfour  \n")
+    written = (tmp_path / "b.txt").read_bytes()
+    text = (tmp_path / "b.txt").read_text(encoding="utf-8")
+    assert read_bytes(tmp_path, "a.txt", written).text == text == "one\ntwo\nthree\n\n\tfour  \n"
 
 
 def test_a_few_broken_bytes_do_not_change_the_encoding() -> None:
@@ -132,7 +134,7 @@ def test_the_hash_is_of_the_bytes_and_the_metadata_name_path_and_type(tmp_path: 
     ("text", "title"),
     [
         pytest.param("A Short Title\n\nThen prose.", "A Short Title", id="first line"),
-        pytest.param("  《三国演义》罗贯中\r\n\r\n第一回", "《三国演义》罗贯中", id="chinese"),
+        pytest.param("  《三国演义》罗贯中\n\n第一回", "《三国演义》罗贯中", id="chinese"),
         pytest.param("From: a@b\nSubject: The cable\n\nDear", "The cable", id="subject line"),
         pytest.param("标题：澜声号航次\n正文", "澜声号航次", id="chinese label"),
         pytest.param("CHAPTER 7. The Mill.\n\nIt rained.", "CHAPTER 7. The Mill", id="a chapter"),
@@ -233,9 +235,9 @@ def test_the_first_heading_is_the_title(text: str, title: str | None) -> None:
 # Texts in hand
 
 
-def test_a_text_in_hand_keeps_its_characters() -> None:
+def test_a_text_in_hand_keeps_its_characters_but_for_the_ends_of_lines() -> None:
     found = read_text("Line\r\n\ud800 end", document_id="note-1")
-    assert (found.id, found.title, found.text) == ("note-1", "Line", "Line\r\n\ufffd end")
+    assert (found.id, found.title, found.text) == ("note-1", "Line", "Line\n\ufffd end")
     assert found.path is None
 
 
