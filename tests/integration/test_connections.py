@@ -159,6 +159,40 @@ def test_a_book_of_many_chapters_is_told_by_their_titles_in_order(
     assert not answer.abstained
 
 
+@pytest.mark.parametrize("deed", [" {name} Buys a Boat.", ""])
+def test_a_long_book_is_told_by_groups_of_chapters_and_the_names_that_stand_out(
+    open_engine, tmp_path_factory: pytest.TempPathFactory, deed: str
+) -> None:
+    """Written with the line ends of Windows; with titles of chapters, and with bare numbers."""
+    people = ("Mr. Brine", "Mrs. Reed", "Captain Vale", "Dr. Marsh")
+    cargo = "apples barley candles dulse eggs flour ginger honey ivory jars kelp lamps maps nails "
+    cargo += "oats paper quills rope salt tin umbrellas vinegar wool yeast"
+    goods = cargo.split()
+    chapters = []
+    for number in range(1, 25):
+        name = people[(number - 1) // 6]
+        day = (
+            f"{name} bought {goods[number - 1]} for the long voyage from Mr. Hale at the harbour. "
+        )
+        title = f"CHAPTER {number}.{deed.format(name=name)}\n\n"
+        chapters.append(title + "\n\n".join([day * 4, f"{name} sailed on the evening tide."] * 6))
+    folder = tmp_path_factory.mktemp("long")
+    (folder / "book.txt").write_bytes("\n\n\n".join(chapters).replace("\n", "\r\n").encode())
+    with open_engine(folder / "library") as engine:
+        engine.add(folder)
+        answer = engine.ask("What is this book about?")
+        check(engine, answer)
+
+    heads = [line for line in answer.text.splitlines() if line.startswith("Chapter ")]
+    assert "one document in 24 parts" in answer.text
+    assert len(heads) == 8
+    assert [name for head in heads for name in people if name in head] == [
+        people[0], people[0], people[1], people[1], people[2], people[2], people[3], people[3],
+    ]  # fmt: skip
+    assert heads[-1].startswith("Chapter 22 – Chapter 24 (")
+    assert answer.text.count("Buys a Boat") == (24 if deed else 0)
+
+
 def test_what_one_is_to_the_other_is_told_before_sentences_that_only_name_both(
     open_engine, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

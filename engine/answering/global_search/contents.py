@@ -10,7 +10,7 @@ sentences that tell of it, by document.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -47,6 +47,7 @@ from .topics import (
     is_telling,
     joined_units,
     key_phrases,
+    number_of,
     plain_title,
     sample_chunks,
     sections,
@@ -55,8 +56,8 @@ from .topics import (
 )
 from .windows import best_windows, read_windows, sure_windows
 
-CHAPTERS, TOLD_PARTS = 40, 20
-"""Parts of one document that are listed, and parts or documents that are told of one by one."""
+TOLD_PARTS, _OF_CHAPTERS = 20, 4
+"""Parts or documents that are told of one by one; chapters listed of a group of more."""
 _PER_DOCUMENT, _POINTS, _FEW, _COMPARED = 2, 14, 6, 100
 """Sentences of a document about a subject and of all; fewer are filled up with those in another
 language; those compared with the question."""
@@ -80,6 +81,8 @@ _FEW_DATED, _NAMES = 3, 0.25
 """Fewest dated sentences that are a page; share of the subject's words that names it."""
 _MOST, _OPENING_NAMES = 0.3, 5
 """Least share of the documents that hold a name in the opening line, and number of those names."""
+_OF_NAMES = 1.5
+"""Weight of a name that stands out in a part, to that of the part's most central word."""
 _UNNAMED = 0.25
 """Factor for words that stand in no name."""
 
@@ -333,27 +336,73 @@ class _Page(NamedThings):
 
     def _of_document(self) -> Draft:
         """Return the parts of one document in their order, with sentences where they are few."""
-        units = spread_evenly(self.units, CHAPTERS)
         title = self._document_title()
-        parts = [unit for unit in units if unit.title != title or len(units) < _MANY // 2]
+        few = len(self.units) < _MANY // 2
+        parts = [unit for unit in self.units if unit.title != title or few]
+        quoted = title if "《" in title else f"《{title}》"
         opening = self.say(
             f"{title}, one document in {len(parts)} parts.",
-            f"《{title.strip('《》')}》，一份文档，分为 {len(parts)} 个部分。",
+            f"{quoted}，一份文档，分为 {len(parts)} 个部分。",
         )
-        if len(parts) > TOLD_PARTS and 2 * sum(is_telling(one.title) for one in parts) < len(parts):
-            parts = joined_units(parts, TOLD_PARTS // 2)
-        most = max(1, min(3, _POINTS // max(1, len(parts))))
-        blocks: list[str] = []
-        bare: list[str] = []
-        central = central_words([unit.chunks for unit in parts])
-        for unit, weights in zip(parts, central, strict=True):
-            is_told = len(parts) <= TOLD_PARTS
-            said = self._central_sentences(unit, weights, most) if is_told else []
-            if said:
+        if len(parts) <= TOLD_PARTS:
+            blocks = self._parts(parts)
+        elif 2 * sum(is_telling(one.title) for one in parts) >= len(parts):
+            blocks = self._chapters(parts)
+        else:
+            blocks = self._joined(joined_units(parts, TOLD_PARTS // 2))
+        return self.made(opening + self._named(), blocks, self.people())
+
+    def _parts(self, units: Sequence[Unit]) -> list[str]:
+        """Return parts with sentences each, and last the titles of those that have none."""
+        most = max(1, min(3, _POINTS // max(1, len(units))))
+        blocks, bare = list[str](), list[str]()
+        for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
+            if said := self._central_sentences(unit, weights, most):
                 blocks.append(self.block(unit.title, said))
             elif unit.title:
                 bare.append(f"- {unit.title}{self._heading_mark(unit)}")
-        return self.made(opening + self._named(), [*blocks, "\n".join(bare)], self.people())
+        return [*blocks, "\n".join(bare)]
+
+    def _chapters(self, units: Sequence[Unit]) -> list[str]:
+        """Return titles of chapters in groups, each group with the names that stand out in it."""
+        size = math.ceil(len(units) / (TOLD_PARTS // 2))
+        blocks = []
+        for at in range(0, len(units), size):
+            some = units[at : at + size]
+            numbers = [number_of(unit.headings[-1]) if unit.headings else "" for unit in some]
+            ends = [numbers[0], numbers[-1]] if all(numbers) else [str(at + 1), str(at + len(some))]
+            head = " – ".join(dict.fromkeys(ends)) + self._in_brackets(self._standing_out(some))
+            told = spread_evenly([unit for unit in some if unit.title], _OF_CHAPTERS)
+            lines = [f"- {unit.title}{self._heading_mark(unit)}" for unit in told]
+            blocks.append("\n".join((head + self.say(":", "："), *lines)))
+        return blocks
+
+    def _joined(self, units: Sequence[Unit]) -> list[str]:
+        """Return parts of several chapters, each with names that stand out and what tells of them.
+
+        A sentence of the middle tells as much as one of the beginning.
+        """
+        blocks = []
+        for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
+            names = self._standing_out([unit])
+            most = _OF_NAMES * max(weights.values(), default=0.0)
+            told = {**weights, **{word: most for name in names for word in tokens_of(name)}}
+            found = sentences_of(unit.chunks, chinese=self.chinese)
+            own = [one for one in found if is_in(one.text, self.chinese)]
+            telling = replace(self.telling, weights=told, told=set())
+            said = sorted(telling.choose(own or found, 2), key=lambda one: one.place)
+            blocks.append(self.block(unit.title + self._in_brackets(names), said))
+        return blocks
+
+    def _standing_out(self, units: Sequence[Unit]) -> list[str]:
+        """Return the names that these parts name often, and the others seldom."""
+        inside = Counter(one for unit in units for c in unit.chunks for one in self.of_chunk[c.id])
+        own = {one: count * count / self._held[one] for one, count in inside.items() if count > 1}
+        return [name for name, _ in self._proper(own)[:_OPENING_NAMES]]
+
+    def _in_brackets(self, names: Sequence[str]) -> str:
+        listed = self.listed(names)
+        return self.say(f" ({listed})", f"（{listed}）") if names else ""
 
     def _document_title(self) -> str:
         """Return the title of the one document; its file's name where that is a chapter's."""

@@ -15,7 +15,7 @@ from itertools import combinations
 
 from graph.text.cjk import has_han
 
-from ...storage.graph_api import Entity, sentence_spans
+from ...storage.graph_api import Chunk, Entity, sentence_spans
 from ..packing import Draft
 from .asked import tokens_of
 from .page_writer import PageWriter
@@ -91,13 +91,18 @@ class NamedThings(PageWriter):
         )
 
     @cached_property
+    def _held(self) -> Counter[Entity]:
+        """The number of passages that name each entity."""
+        return Counter(one for some in self.of_chunk.values() for one in some)
+
+    @cached_property
     def _written(self) -> Counter[str]:
         """The number of times that each word stands as it is written."""
         return Counter(
             word for chunk in self.chunks for word in re.findall(r"[A-Za-z][\w’'-]+", chunk.text)
         )
 
-    def _proper(self, counted: Mapping[Entity, int]) -> list[tuple[str, Entity]]:
+    def _proper(self, counted: Mapping[Entity, float]) -> list[tuple[str, Entity]]:
         """Return the entities that read as names, the most frequent first, as they are shown."""
         ranked = sorted(counted, key=lambda one: (-counted[one], -one.mention_count, one.name))
         shown: list[tuple[str, Entity]] = []
@@ -175,7 +180,7 @@ class NamedThings(PageWriter):
             said = introduce(
                 name,
                 {name, entity.name, *entity.aliases},
-                [c for c in self.chunks if entity in self.of_chunk[c.id]],
+                self._naming(entity, is_person=kind == "PERSON"),
                 chinese=self.chinese,
                 is_person=kind == "PERSON",
             )
@@ -186,11 +191,29 @@ class NamedThings(PageWriter):
             found = [one for one in found if one.is_told] or found
         return found[:most]
 
+    def _naming(self, entity: Entity, *, is_person: bool) -> list[Chunk]:
+        """Return the passages that name an entity; of one document also those that are not read.
+
+        A long one says only once who a person is.
+        """
+        own = [chunk for chunk in self.chunks if entity in self.of_chunk[chunk.id]]
+        documents = {chunk.document_id for chunk in own}
+        if not is_person or len(documents) > 1:
+            return own
+        seen, places = self.scene.seen(), self.scene.places
+        number = seen.number_of[entity.id]
+        called = {label for label, numbers in seen.seen_as.items() if number in numbers}
+        keys = [
+            key
+            for key, labels in places.labels.items()
+            if places.document_of[key] in documents and not called.isdisjoint(labels)
+        ]
+        return self.scene.ordered(keys)
+
     def _named_of(self, kind: str) -> list[tuple[str, Entity]]:
         """Return the entities of a kind, by passages and documents that name them."""
-        held = Counter(one for some in self.of_chunk.values() for one in some)
         counted = {
-            one: held[one] + _SPREADS * count
+            one: self._held[one] + _SPREADS * count
             for one, count in self.spread.items()
             if one.type == kind
         }

@@ -53,11 +53,14 @@ def introduce(
     called = re.compile(pattern)
     bare = without_title(name)
     found = []
-    for chunk in chunks[:_MAX_CHUNKS]:
+    persons = ranked if is_person else ()
+    told_in = {one.id: _introduced(one.text, persons) for one in chunks}
+    for chunk in sorted(chunks, key=lambda one: -told_in[one.id])[:_MAX_CHUNKS]:
         for start, end in sentence_spans(chunk.text):
             said = Said(chunk, start, end)
-            if called.search(chunk.text, start, end) and is_in(said.text, chinese):
-                worth = _worth(said.text, pattern, ranked if is_person else ())
+            is_about = called.search(chunk.text, start, end) or _introduced(said.text, persons)
+            if is_about and is_in(said.text, chinese):
+                worth = _worth(said.text, pattern, persons)
                 worth *= 1.0 if stands_alone(chunk.text[start:end]) else _LEANING
                 worth *= _OF_ANOTHER if _PRONOUN.match(said.text) else 1.0
                 worth *= 1.0 if bare in said.text else _PARTLY
@@ -67,8 +70,12 @@ def introduce(
     best = min(found, key=lambda said: (-said.worth, said.place), default=None)
     if best is None:
         return None
-    told = _worth(best.text, pattern, ranked if is_person else ())
+    told = _worth(best.text, pattern, persons)
     return Named(name, called, best, told > _ROLE_NEAR and not _PRONOUN.match(best.text))
+
+
+def _introduced(text: str, persons: Sequence[str]) -> int:
+    return max((introduction(text, one) for one in persons), default=0)
 
 
 def tell_pairs(some: Sequence[Named], chunks: Sequence[Chunk], *, chinese: bool) -> list[Said]:
@@ -124,8 +131,8 @@ def _worth(text: str, name: str, persons: Sequence[str]) -> float:
     if not persons:
         return _worth_of_thing(text, name)
     if is_chinese(text):
-        return _worth_in_chinese(text, name)
-    told = max(introduction(text, one) for one in persons)
+        return _IS if _introduced(text, persons) else _worth_in_chinese(text, name)
+    told = _introduced(text, persons)
     if told > 1:
         return _ROLE_TOLD if told == 2 else _IS
     if re.match(rf"{name} ?:", text):

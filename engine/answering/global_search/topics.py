@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from graph.text.cjk import has_han, is_chinese
+from graph.text.cjk import HAN, has_han, is_chinese
 
 from ...storage.graph_api import Chunk, bare_heading
 from ...storage.tokenization import tokens
@@ -41,7 +41,7 @@ _OTHER_SCRIPT = 0.8
 """Factor for a central unit in another script than the question's."""
 _MOST = 0.6
 """A heading that stands over this share of a section is named with the section's own."""
-_CODE = re.compile(r"[\w.-]*[\d_.][\w.-]*|.{0,3}")
+_CODE = re.compile(rf"[\w.-]*[\d_.][\w.-]*|[^{HAN}]{{0,3}}|.")
 """Titles that say nothing: "ES2006b", "notes_final.txt"."""
 _NUMBERED = re.compile(
     r"(?P<word>chapter|part|appendix|第|附录)?\s*(?P<number>\d{1,3}|[A-Z](?=\.)|[一二三四五六七八九十百]+)"
@@ -369,6 +369,12 @@ _GENERIC = re.compile(
 def is_numbered(title: str) -> bool:
     """Check for the title of a chapter or section with its number."""
     return _NUMBERED.match(title) is not None
+
+
+def number_of(title: str) -> str:
+    """Return the number that a chapter's title begins with: *Chapter 36*, 第三回; else nothing."""
+    found = _NUMBERED.match(title)
+    return _calm(found.group().strip(" .:")) if found else ""
 
 
 def is_telling(title: str) -> bool:
