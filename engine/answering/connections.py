@@ -48,8 +48,9 @@ _DIRECT, _SHARED, _NEAREST, _TITLES = 3, 2, 3, 4
 """Maximum sentences of a direct connection, shared entities, nearest names and titles shown."""
 _UNSTATED = 1.5
 """Length of a step by which two names stand in one sentence."""
-_STATED, _TOLD = 0.4, 0.6
-"""Length taken off where the graph has a predicate, and where a role stands between the names."""
+_STATED, _TOLD, _TIED = 0.4, 0.6, 0.3
+"""Length taken off where the graph has a predicate, where a role stands between the names, and, of
+the two that are asked about, where a sentence speaks of a tie."""
 _FAR, _WIDE = 0.4, 200
 """Length added where the names stand so many characters apart, less where they stand nearer."""
 _HUB = 0.15
@@ -73,6 +74,27 @@ _NAMED = ("PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT")
 _SPEECH = re.compile(r"[“\"‘「：]\s*\S")
 _PRONOUN = re.compile(r"^(?:He|She|It|They)\b|^[他她它](?!们)")
 
+_TIE = re.compile(
+    r"\b(?:(?:grand|step)?(?:father|mother|son|daughter|brother|sister|child)(?:ren|s)?(?:-in-law)?|wife"
+    r"|husband|uncle|aunt|nephew|niece|cousin|guardian|patron(?:ess)?|marri(?:ed|age)|engaged|engagement"
+    r"|founded|succeeded|employed|supervis(?:ed|or))\b"
+    r"|义[父子儿弟兄]|父子|兄弟|[之乃][父母子女兄弟姊妹妻夫侄婿]|夫人|娶|嫁|成亲|结[义亲为]|拜.{0,6}为|部将"
+    r"|麾下|同窗|同乡|师徒|门生"
+)
+"""Words for ties of family, marriage and office."""
+_TITLED_BY = (
+    "Mr.",
+    "Mr",
+    "Mrs.",
+    "Mrs",
+    "Miss",
+    "Lady",
+    "Sir",
+    "Master",
+    "Dr.",
+    "Colonel",
+    "Captain",
+)
 _BETWEEN, _BEHIND = 60, 40
 """Characters between two names, and behind the second, in which a role stands."""
 _APPOSED = re.compile(r"\W{0,3}")
@@ -293,8 +315,17 @@ class _Connection:
         return list(steps.values())
 
     def _best_read(self, one: _End, other: _End) -> list[_Step]:
-        """Return the steps from one to the other, the first of them ordered by a reader, too."""
-        steps = self._steps(one, other)
+        """Return the steps from one to the other, those that speak of a tie first.
+
+        A reader orders the first of them, too.
+        """
+        steps = [
+            replace(step, length=round(step.length - _TIED, 6))
+            if _TIE.search(step.quote.quote)
+            else step
+            for step in self._steps(one, other)
+        ]
+        steps.sort(key=lambda step: (step.length, step.quote.document_id, step.quote.start))
         if self.reader is None or self.language != "en" or len(steps) < 2:
             return steps
         asked = f"What is the relationship between {one.name} and {other.name}?"
@@ -507,8 +538,14 @@ def _any_name(end: _End, against: _End, explorer: Explorer, chunk: Chunk) -> re.
     if first and is_thing and end.name.casefold() in f"{chunk.title}\n{chunk.text}".casefold():
         kept.add(f"the {last}")
     ranked = sorted(kept, key=lambda name: (-len(name), name))
+    folded = [name.casefold() for name in names]
+
+    def kept_by(title: str) -> bool:
+        return any(name.startswith(f"{title.casefold()} ") for name in folded)
+
     words = (r"\s+".join(map(re.escape, name.split())) for name in ranked)
-    bounded = (word if has_han(word) else rf"(?<!\w){word}(?!\w)" for word in words)
+    apart = "".join(f"(?<!{re.escape(title)} )" for title in _TITLED_BY if not kept_by(title))
+    bounded = (word if has_han(word) else rf"(?<!\w){apart}{word}(?!\w)" for word in words)
     return re.compile("|".join(bounded), re.IGNORECASE)
 
 
