@@ -357,6 +357,7 @@ class Components:
             sure=settings.sure,
             both=settings.both,
             outlines=self._models.answers is None,
+            titles=retriever.titles,
         )
         self.router = QueryRouter(
             selector=selector,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from ..config import RetrieveSettings
 from ..errors import QuestionError
@@ -28,6 +28,7 @@ from ..storage.graph_api import (
     NamedPlace,
     QuestionNames,
     WalkSnapshot,
+    chunk_table,
     read_chunks,
 )
 from ..storage.library import Library, unit_length
@@ -377,6 +378,14 @@ class HybridRetriever:
         with self._library.read() as connection:
             view = self._views.current(connection, within or self._within).view
             return view.find_entities(connection, text)
+
+    def titles(self, within: DocumentFilter | None = None) -> frozenset[str]:
+        """Return the titles of visible documents."""
+        titled = select(chunk_table.c.document_id, chunk_table.c.title).distinct()
+        with self._library.read() as connection:
+            view = self._views.current(connection, within or self._within).view
+            seen = frozenset(view.documents)
+            return frozenset(row.title for row in connection.execute(titled) if row[0] in seen)
 
     def other_names(
         self, keys: Sequence[str], within: DocumentFilter | None = None

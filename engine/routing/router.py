@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 from ..answering.combined import combine_answers, global_events, local_events
 from ..answering.connection_questions import connection_pairs
-from ..answering.global_search.asked import asks_to_sum_up, without_closing
+from ..answering.global_search.asked import (
+    asks_to_sum_up,
+    document_asked,
+    is_title_of,
+    without_closing,
+)
 from ..errors import ModelError
 from ..events import Listener, RouteEvent, StepEvent, null_listener
 from ..prompts import ABSTENTION, Language, fence, fill_prompt, language_of, prompt_text
@@ -279,6 +284,8 @@ class QuerySelector:
         both: whether what stays in doubt goes both ways, rather than the likelier one.
         outlines: whether what asks to sum up one thing goes to the overview, which tells it section
             by section where no model writes.
+        titles: gives the titles of the documents that may be seen; what asks what one of them
+            covers goes to the overview, too.
     """
 
     def __init__(
@@ -293,6 +300,7 @@ class QuerySelector:
         sure: float = SURE,
         both: bool = True,
         outlines: bool = False,
+        titles: Callable[[DocumentFilter | None], frozenset[str]] | None = None,
     ) -> None:
         self._typical = (
             PrototypeClassifier(
@@ -307,6 +315,7 @@ class QuerySelector:
         self._sure = sure
         self._both = both
         self._outlines = outlines
+        self._titles = titles
 
     def route(self, question: str, within: DocumentFilter | None = None) -> Route:
         """Route a question by rules where confident, else by a model.
@@ -323,6 +332,9 @@ class QuerySelector:
         if connection_pairs(question):
             reason = explain_connection(language_of(question))
             return Route(mode="local", reason=reason, confidence=CONFIDENCE), None
+        if self._is_of_document(question, within):
+            reason = explain_route({SUMS_UP: 1.0}, "global", language_of(question))
+            return Route(mode="global", reason=reason, confidence=CONFIDENCE), None
         whole, question = question, without_closing(question)
         two = goes_both_ways(question, lambda part: self.rule(part, within)) if self._both else None
         if two is not None:
@@ -330,6 +342,12 @@ class QuerySelector:
             return Route(mode="both", reason=reason, confidence=SURE_OF_HALVES), None
         ruled, found = self._ruled(question, within)
         return self._decided(whole, ruled), found
+
+    def _is_of_document(self, question: str, within: DocumentFilter | None) -> bool:
+        """Check for a question that asks what a document covers, by its title."""
+        if not self._outlines or self._titles is None or not (name := document_asked(question)):
+            return False
+        return any(is_title_of(name, title) for title in self._titles(within))
 
     def _ruled(
         self, question: str, within: DocumentFilter | None

@@ -159,6 +159,42 @@ def test_a_book_of_many_chapters_is_told_by_their_titles_in_order(
     assert not answer.abstained
 
 
+@pytest.mark.parametrize(
+    ("question", "is_of_book"),
+    [
+        ("What does the lighthouse handbook cover?", True),
+        ("Summarize the Lighthouse Handbook.", True),
+        ("What is in the lighthouse handbook?", True),
+        ("What does the harbour handbook cover?", False),
+    ],
+)
+def test_what_a_book_of_the_library_covers_is_told_by_its_chapters(
+    open_engine, tmp_path_factory: pytest.TempPathFactory, question: str, is_of_book: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("shelf")
+    book, other = folder / "lamps", folder / "sea"
+    for home, name, parts in (
+        (book, "The Lighthouse Handbook", ("Oil", "Glass", "Fog", "Wages")),
+        (other, "Tides of the Sound", ("Spring", "Neap", "Storm", "Slack")),
+    ):
+        home.mkdir()
+        (home / "index.md").write_text(f"# {name}\n\nThis book is for keepers.\n", "utf8")
+        for number, part in enumerate(parts, 1):
+            text = f"# Chapter {number}. {part}\n\nThe keeper reads of {part.lower()} every day.\n"
+            (home / f"{number}.md").write_text(text, "utf8")
+    with open_engine(folder / "library") as engine:
+        engine.add(folder)
+        answer = engine.ask(question)
+        check(engine, answer)
+
+    told = {citation.document_id.split("/")[-2] for citation in answer.citations}
+    is_told = answer.mode == "global" and told == {"lamps"}
+    assert is_told is is_of_book
+    if is_of_book:
+        assert "Chapters: Oil [" in answer.text
+        assert "Wages" in answer.text
+
+
 @pytest.mark.parametrize("deed", [" {name} Buys a Boat.", ""])
 def test_a_long_book_is_told_by_groups_of_chapters_and_the_names_that_stand_out(
     open_engine, tmp_path_factory: pytest.TempPathFactory, deed: str

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from ...storage.graph_api import Chunk
-from .asked import Asked, Found, tokens_of
+from .asked import Asked, Found, document_asked, is_title_of, tokens_of
 from .context import GlobalContext
 from .sentences import Said, is_alike, sentences_of
 from .topics import (
     MAX_DEPTH,
+    MIN_CHAPTERS,
     MIN_SECTIONS,
     Unit,
     books_of,
@@ -42,9 +44,15 @@ def is_titled(title: str, found: Found, *, least: float = _TITLED) -> bool:
 def named_part(
     scene: GlobalContext, asked: Asked, by_document: Mapping[str, Sequence[str]]
 ) -> Sequence[Chunk]:
-    """Return the one document or chapter whose title a question names; none where it is none."""
+    """Return the one document, chapter or book whose title a question names; none where none is.
+
+    A book is a folder of documents, called as its index page is.
+    """
     heads = scene.chunks(keys[0] for keys in by_document.values())
     units = units_of(list(heads.values())) if len(by_document) > 1 else []
+    if book := _book_asked(document_asked(scene.question), units):
+        keys = sample_chunks({name: by_document[name] for name in book})
+        return list(scene.chunks(keys).values())
     books, others = books_of(units)
     parts = [*others, *(one for book in books for one in (*book.front, *book.chapters))]
     wanted = Found({}, {}, {word: scene.weight(word) for word in asked.subject})
@@ -61,6 +69,22 @@ def named_part(
     documents = {chunk.document_id for chunk in part.chunks}
     keys = sample_chunks({name: by_document[name] for name in documents})
     return list(scene.chunks(keys).values())
+
+
+_INDEX = re.compile(r"(?:index|contents|toc|readme)(?:[._-]\w+)*", re.IGNORECASE)
+
+
+def _book_asked(name: str, units: Sequence[Unit]) -> list[str]:
+    """Return the documents of the folder whose index page has this title, the nearest in length."""
+    found = []
+    for unit in units:
+        folder, _, file = unit.document_id.rpartition("/")
+        title = unit.chunks[0].title
+        if _INDEX.fullmatch(file) and is_title_of(name, title):
+            inside = [one.document_id for one in units if one.document_id.startswith(f"{folder}/")]
+            if folder and len(inside) >= MIN_CHAPTERS:
+                found.append((len(tokens_of(title)), folder, inside))
+    return min(found, default=(0, "", []))[2]
 
 
 def parts_about(

@@ -175,6 +175,8 @@ _CONTENTS = re.compile(
 """Words that ask what documents contain."""
 
 
+_OF_TITLE = 1 / 3
+"""Least share of a title's words by which a question names it."""
 _POLITE = r"^\W*(?:please |can you |could you )?"
 _SUM_UP = (
     r"(?:give|write|show)(?: me| us)?(?: an?| the)?(?: (?:short|brief|quick))?"
@@ -211,6 +213,32 @@ _CLOSING = re.compile(
     r"|(?<=[？?])\s*请?(?:简单|作|做)?(?:个|一下)?(?:总结|概括|概述|归纳)(?:一下)?\W*$",
     re.IGNORECASE,
 )
+
+
+_DOCUMENT = re.compile(
+    rf"{_POLITE}(?:{_SUM_UP})\s+(?P<summed>.+?)\W*$"
+    r"|^\W*what (?:(?:topics|subjects|things|areas|matters) )?(?:does|do|did) (?P<covers>.+?)"
+    r" (?:cover|contain|discuss|deal with|treat|teach|talk about)\W*$"
+    r"|^\W*what(?:['’]s|\s(?:is|are)) (?P<about>(?!it\b|this\b|that\b).+?) (?:all )?about\W*$"
+    r"|^\W*what(?:['’]s|\s(?:is|are)) in (?P<inside>.+?)\W*$"
+    r"|^\W*请?(?:简单)?(?:总结|概括|概述|归纳|介绍)(?:一下)?(?P<summed_zh>[^，。？]{2,20}?)(?:的(?:主要)?内容)?\W*$"
+    r"|^《?(?P<told>[^《》，。？]{2,20}?)》?(?:这[本部份篇].{1,2})?(?:主要|大致|大概|都)?(?:是)?"
+    r"(?:讲|写|介绍|涵盖|包括|说)了?(?:的?是|些|哪些)?(?:什么|内容|哪些(?:内容|方面)?)\W*$",
+    re.IGNORECASE,
+)
+
+
+def document_asked(question: str) -> str:
+    """Return what may be the title of a document of which an overview is asked for; or nothing."""
+    found = _DOCUMENT.match(question.strip())
+    name = next(filter(None, found.groups()), "") if found else ""
+    return re.sub(r"^(?:the|an?|this|that|your|our)\s+", "", name, flags=re.IGNORECASE)
+
+
+def is_title_of(name: str, title: str) -> bool:
+    """Check that a title holds all words of a name, which are a good part of it."""
+    words, held = tokens_of(name), tokens_of(title)
+    return bool(words) and words <= held and len(words) >= _OF_TITLE * len(held)
 
 
 def asks_to_sum_up(question: str) -> bool:

@@ -23,7 +23,7 @@ from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk
 from ..packing import Draft
 from .about import is_named, named_part, outline, parts_about
-from .asked import Asked, Found, find_subject, tokens_of
+from .asked import Asked, Found, document_asked, find_subject, tokens_of
 from .context import GlobalContext
 from .named_things import NamedThings
 from .sentences import (
@@ -97,7 +97,8 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     found, about = Found({}, {}, {}), list[Unit]()
     chunks: Iterable[Chunk] = ()
     if asked.subject:
-        part = named_part(scene, asked, by_document) if asked.is_summary else ()
+        is_part = asked.is_summary or document_asked(scene.question)
+        part = named_part(scene, asked, by_document) if is_part else ()
         found = find_subject(asked, scene)
         chunks = part or found.chunks.values()
         told = not part
@@ -431,7 +432,10 @@ class _Page(NamedThings):
         said = self._best([one for one in front if book.front or introduces(one.text)], 2)
         said.sort(key=lambda one: not introduces(one.text))
         count = self.say(f" ({book.documents} documents)", f"（{book.documents} 份文档）")
-        parts = [f"{unit.title}{self._heading_mark(unit)}" for unit in book.chapters]
+        parts = [
+            f"{unit.title or plain_title(unit.chunks[0].title)}{self._heading_mark(unit)}"
+            for unit in book.chapters
+        ]
         chapters = self.say("Chapters: ", "章节：") + self.say("; ", "；").join(parts)
         title = book.title or self.say("A book", "一部书")
         return "\n".join((self.block(title + count, said), f"- {chapters}"))

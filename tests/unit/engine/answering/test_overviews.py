@@ -8,7 +8,13 @@ import pytest
 
 from engine.answering.global_search import named_things
 from engine.answering.global_search.about import is_titled, outline, parts_about
-from engine.answering.global_search.asked import Asked, Found, without_closing
+from engine.answering.global_search.asked import (
+    Asked,
+    Found,
+    document_asked,
+    is_title_of,
+    without_closing,
+)
 from engine.answering.global_search.people import introduce, is_person, tell_pairs
 from engine.answering.global_search.sentences import (
     Said,
@@ -17,6 +23,7 @@ from engine.answering.global_search.sentences import (
     early_first,
     sentences_of,
 )
+from engine.answering.global_search.timeline import year_span
 from engine.answering.global_search.topics import Unit
 from engine.answering.global_search.windows import best_windows, widened
 from engine.storage.graph_api import Chunk
@@ -411,3 +418,45 @@ def test_a_window_ends_where_a_list_or_a_heading_begins() -> None:
     window = widened(Said(chunk(text), 0, text.index(" Ned")))
 
     assert window.text == "Tam Reed built the Gull in 1901. Ned Gale sold it."
+
+
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("What does the tide manual cover?", "tide manual"),
+        ("What topics does Tides of the Sound cover?", "Tides of the Sound"),
+        ("Please give me a short overview of the keepers' guide.", "keepers' guide"),
+        ("What’s in the handbook?", "handbook"),
+        ("What is the policy manual about?", "policy manual"),
+        ("灯塔手册主要讲什么？", "灯塔手册"),
+        ("请总结一下会议纪要的主要内容", "会议纪要"),
+        ("What is this about?", ""),
+        ("What is a keeper?", ""),
+        ("How does the manual describe fog?", ""),
+    ],
+)
+def test_a_document_may_be_asked_for_by_its_title(question: str, name: str) -> None:
+    assert document_asked(question) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "is_title"),
+    [
+        ("policy manual", "Debian Policy Manual", True),
+        ("manual", "Manual of Tides and Other Movements of the Sea", False),
+        ("tide manual", "Debian Policy Manual", False),
+        ("灯塔手册", "《灯塔手册》", True),
+        ("", "Manual", False),
+    ],
+)
+def test_a_title_is_named_by_a_good_part_of_its_words(
+    name: str, title: str, is_title: bool
+) -> None:
+    assert is_title_of(name, title) is is_title
+
+
+def test_numbers_long_before_the_years_are_no_years() -> None:
+    years = [f"Built in {year}." for year in (1990, 1995, 1999, 2004, 2010, 2011)]
+
+    assert year_span([*years, "Users from 1000 on.", "Groups from 1000 to 1012."]) == (1990, 2011)
+    assert year_span(["Built in 1400 and in 1450, since 1460; then in 1800."]) == (1400, 1800)
