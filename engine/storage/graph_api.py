@@ -121,7 +121,7 @@ if TYPE_CHECKING:
         judge_pairs,
         judge_prompt,
     )
-    from graph.resolution.name_parsing import SURNAMES, given_name, han_surname
+    from graph.resolution.name_parsing import SURNAMES, given_name, han_surname, initials_match
     from graph.resolution.resolver import RENAME, delete_curation, put_curation
     from graph.resolution.review import (
         NamedEntity,
@@ -331,6 +331,7 @@ __all__ = [
     "han_surname",
     "in_batches",
     "informativeness",
+    "initials_match",
     "is_fresh",
     "isolation",
     "judge_pairs",
@@ -448,7 +449,7 @@ _HOMES = {
     "naming": "export_in",
     "pipeline": "Derived DeriveOptions derive_graph forget_derived gc_paused",
     "resolution.llm_judge": "PairQuestion PairVerdicts batch_questions judge_pairs judge_prompt",
-    "resolution.name_parsing": "SURNAMES given_name han_surname",
+    "resolution.name_parsing": "SURNAMES given_name han_surname initials_match",
     "resolution.resolver": "RENAME delete_curation put_curation",
     "resolution.review": (
         "NamedEntity OverrideEffect OverrideState find_entities plan_decision plan_undo "

@@ -46,6 +46,7 @@ from .extent import Excerpt
 from .intent import (
     Intent,
     question_intent,
+    spells_out,
     strip_intent_words,
 )
 from .likeness import answer_across
@@ -144,17 +145,29 @@ def _answer_within(
     if isinstance(found, Draft):
         return found
     analysis, is_stated = found
-    draft, is_excerpt = _told(
-        analysis, sentences,
-        intent=intent, weight=weight, chooser=chooser, read=read, text_at=text_at,
-        one_excerpt=one_excerpt, is_stated=is_stated,
-    )  # fmt: skip
-    is_doubted = intent == "comparison" and draft.figures["unknown"] > 0
-    is_doubted |= not is_stated and is_person_unknown(question, passages)
-    return _decided(
-        draft, question,
-        is_excerpt=is_excerpt, may_be_near=one_excerpt, least=min_evidence, is_doubted=is_doubted,
-    )  # fmt: skip
+
+    def told(analysis: Analysis, *, is_stated: bool) -> Draft:
+        draft, is_excerpt = _told(
+            analysis, sentences,
+            intent=intent, weight=weight, chooser=chooser, read=read, text_at=text_at,
+            one_excerpt=one_excerpt, is_stated=is_stated,
+        )  # fmt: skip
+        is_doubted = intent == "comparison" and draft.figures["unknown"] > 0
+        is_doubted |= not is_stated and is_person_unknown(question, passages)
+        return _decided(
+            draft, question, is_excerpt=is_excerpt, may_be_near=one_excerpt,
+            least=min_evidence, is_doubted=is_doubted,
+        )  # fmt: skip
+
+    draft = told(analysis, is_stated=is_stated)
+    if not draft.abstained or intent != "definition":
+        return draft
+    rows = [
+        row for row, each in enumerate(analysis.weighed) if spells_out(each.sentence.text, question)
+    ]
+    rows.sort(key=lambda row: -analysis.weighed[row].score)
+    spelt = replace(analysis, rows=rows[:1], span=None, compared=None)
+    return told(spelt, is_stated=True) if rows else draft
 
 
 def _told(

@@ -12,6 +12,7 @@ from graph.text.cjk import HAN, simplified
 from graph.text.patterns import lazy_regex
 
 from ...prompts import language_of
+from ...storage.graph_api import initials_match
 from ..introductions import introduction
 from .question_type import PATH, asking_part, classify_question
 
@@ -205,11 +206,24 @@ def _defines(text: str, question: str) -> bool:
         said = rf"(?:^|[。！？；\n])\W*{re.escape(subject)}{_SAYS_CHINESE}"
         return re.search(said, plain) is not None or introduction(plain, subject) > 0
     plain = text.replace("*", "")
-    if asked_person(question) and introduction(plain, subject):
+    if spells_out(plain, question) or (asked_person(question) and introduction(plain, subject)):
         return True
     last = re.escape(subject.strip("\"'“”").split()[-1].rstrip("s"))
     pattern = rf"{_NAME_START}\W*{last}(?:e?s)?{_SAYS}"
     return re.search(pattern, plain, re.I) is not None
+
+
+def spells_out(text: str, question: str) -> bool:
+    """Check that a text writes out the abbreviation asked for: *an ITP (Intent To Package)*."""
+    short = re.sub(r"s$", "", _subject(question))
+    if not short.isalpha() or not short.isupper() or short not in text:
+        return False
+    behind = re.search(rf"\b{short}s?\s*\(([^()]{{3,60}})\)", text)
+    before = re.search(rf"((?:[\w-]+\s+){{2,8}})\({short}s?\)", text)
+    words = before.group(1).split() if before else []
+    said = [behind.group(1)] if behind else []
+    said += [" ".join(words[at:]) for at in range(len(words) - 1)]
+    return any(initials_match(short, each) for each in said)
 
 
 def _subject(question: str) -> str:

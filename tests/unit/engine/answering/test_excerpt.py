@@ -32,6 +32,7 @@ from engine.answering.extractive.intent import (
     is_defined_by,
     question_intent,
     shows_intent,
+    spells_out,
     strip_intent_words,
 )
 from engine.answering.extractive.passage_order import (
@@ -194,6 +195,38 @@ def test_a_block_of_an_earlier_passage_is_shown_before_one_that_is_read_as_well(
 )
 def test_the_sentence_that_asks_does_not_end_with_a_title(question: str, asks: str) -> None:
     assert asking_part(question) == asks
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "is_said"),
+    [
+        ("Please file an ITP (Intent To Package) report.", "What is an ITP?", True),
+        ("It is a bug tracking system (BTS) of old.", "What does BTS stand for?", True),
+        ("Please file an ITP (see below).", "What is an ITP?", False),
+        ("A list of things (BTS) is kept.", "What is the BTS?", False),
+        ("Please file an ITP (Intent To Package) report.", "What is a report?", False),
+    ],
+)
+def test_an_abbreviation_is_spelt_out_beside_brackets(
+    text: str, question: str, is_said: bool
+) -> None:
+    assert spells_out(text, question) is is_said
+
+
+def test_an_abbreviation_that_nothing_else_defines_is_told_where_it_is_spelt_out() -> None:
+    told = _passage("Nobody likes the wait. Please file an ITP (Intent To Package) report first.")
+
+    draft = extractive_answer(
+        "What is an ITP?",
+        [told],
+        weight=weight,
+        min_evidence=0.75,
+        one_excerpt=True,
+        read=lambda _question, texts: np.full(len(texts), -9.0),
+    )
+
+    assert not draft.abstained
+    assert draft.text == "Please file an ITP (Intent To Package) report first. [1]"
 
 
 @pytest.mark.parametrize(
