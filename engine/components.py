@@ -22,6 +22,7 @@ from .answering.answerer import ContextPacker, LocalAnswerer
 from .answering.connections import ConnectionAnswerer
 from .answering.extractive.likeness import LikenessReader, ReaderWithVectors
 from .answering.global_search.search import GlobalAnswerer
+from .answering.persons import PersonPlaces
 from .config import (
     ChunkSettings,
     GraphSettings,
@@ -307,6 +308,7 @@ class Components:
             correction=correction,
             reflection=reflection,
             connections=ConnectionAnswerer(self._library, self.graph_views, self._reader),
+            places=PersonPlaces(self._library, self.graph_views),
             reader=self._with_vectors(self._reader),
             likeness=self._likeness,
         )

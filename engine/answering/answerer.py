@@ -62,6 +62,7 @@ from .packing import (
     to_document_offsets,
     window_budget_tokens,
 )
+from .persons import PersonPlaces
 from .rounds import AnswerRound, CorrectedPassages, Correction, Reflection
 from .synthesis import TokenStreamer, synthesise
 
@@ -241,6 +242,7 @@ class LocalAnswerer:
         correction: judges and corrects what was found; None takes it as it is.
         reflection: answers in rounds; None answers once.
         connections: answers how two things are connected, where no model writes.
+        places: tells where a person is named, where no model writes.
         reader: chooses the excerpt that answers where no model writes; None: rules choose.
         likeness: `reader` for questions in Chinese, which it does not read.
     """
@@ -256,6 +258,7 @@ class LocalAnswerer:
         correction: Correction | None,
         reflection: Reflection | None,
         connections: ConnectionAnswerer,
+        places: PersonPlaces,
         reader: Reader | None = None,
         likeness: WholeReader | None = None,
     ) -> None:
@@ -267,6 +270,7 @@ class LocalAnswerer:
         self._correction = correction
         self._reflection = reflection
         self._connections = connections
+        self._places = places
         self._reader = reader
         self._likeness = likeness
 
@@ -461,6 +465,7 @@ class LocalAnswerer:
         gateway = self._packer.gateway
         if gateway is None:
             draft = self._extracted(question, packed, within)
+            draft = self._places.below(question, draft, within=within)
             steps.record("extract", draft.detail, draft.text, question, **draft.figures)
             return draft
 

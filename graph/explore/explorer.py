@@ -5,6 +5,7 @@ Read only, over a `VisibleGraph`, which decides what may be seen.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -228,6 +229,25 @@ class Explorer:
             numbers, key=lambda one: (seen.entities[one].mention_count, seen.entities[one].id)
         )
         return [self.entity_at(number) for number in ranked[:limit]]
+
+    def chunks_naming(self, name: str) -> list[Chunk]:
+        """Return the visible chunks that name an entity, by document and place."""
+        found = self._chunks_naming(self._seen.entities[self.number(name)].keys, links.c.key)
+        held = read_chunks(self._connection, found)
+        return sorted(held.values(), key=lambda each: (each.document_id, each.start, each.id))
+
+    def named_with(self, name: str, *, kind: str, limit: int) -> list[EntityView]:
+        """Return the entities of a type that most of the chunks name that name an entity."""
+        number, seen = self.number(name), self._seen
+        ids = self._chunks_naming(seen.entities[number].keys, links.c.key)
+        beside = rows_in(
+            self._connection, select(links.c.key, links.c.chunk_id), links.c.chunk_id, ids
+        )
+        together = {(seen.node_of[key], chunk) for key, chunk in beside if key in seen.node_of}
+        count = Counter(each for each, _ in together if seen.entities[each].type == kind)
+        del count[number]
+        ranked = sorted(count, key=lambda each: (-count[each], seen.entities[each].id))
+        return [self.entity_at(each) for each in ranked[:limit]]
 
     def _saying(self, words: str) -> tuple[set[str], set[str]]:
         """Return the ids of the visible chunks that hold these words, and of those titled so."""

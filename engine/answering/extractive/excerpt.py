@@ -114,6 +114,8 @@ SETTLED = 5.5
 """Logit of sentences beside which no block is read."""
 BOTH = {"en": 4.0, "zh": 6.0}
 """A reader's logit from which a block that names all sides is taken to compare them."""
+_ITEM_START = 80
+"""Characters of an item in which the name of what it is about stands."""
 CLOSEST, CLOSE, DISPUTED = 3, {"en": 1.5, "zh": 0.5}, 4.0
 """Blocks that may be shown below the best one, and the logits that they lie below it at most; where
 vectors find it nearer, more. Of English questions where they do the best block answers .45 and one
@@ -497,21 +499,51 @@ def _beside(
         )
         together = [extended(best, passages[best.block.passage], text_at)]
         titled = all(set(tokens(side)) <= set(tokens(best.block.heading)) for side in sides)
+        items = _listed_of(sides, best.block, candidates)
+        if items:
+            kept = [replace(best, block=item) for item in items]
+            below = (short_excerpt(one, passages[one.block.passage]) for one in kept)
+            return [*together, *(each for each in below if not _covers(together[0], each))]
         if titled or best.logit is None or best.logit >= BOTH[language_of(question)]:
             return together
     found: list[Excerpt] = []
     asks = "什么是{}？" if language_of(question) == "zh" else "What is {}?"
     for side in sides:
-        named = [one for one in candidates if _names(one.block, side)][:SIDE_BLOCKS]
+        named = [one for one in candidates if _names(one.block, side)]
         if named:
             best, *_ = _best(
-                asks.format(side), "definition", named, passages, wanted=wanted, read=read
-            )
+                asks.format(side), "definition", named[:SIDE_BLOCKS], passages,
+                wanted=wanted, read=read,
+            )  # fmt: skip
             found.append(extended(best, passages[best.block.passage], text_at))
     apart = list(
         {(one.source.document_id, one.source.start + one.start): one for one in found}.values()
     )
     return apart if len(found) == len(sides) else together or apart
+
+
+def _listed_of(
+    sides: Sequence[str], lead: ExcerptBlock, candidates: Sequence[WeighedBlock]
+) -> list[ExcerptBlock]:
+    """Return the items of a list in the section of a block that begin with a side each; or none.
+
+    The first ones may stand in the block itself.
+    """
+    lines = [line for line in lead.text.split("\n")[1:] if line.strip()]
+    found: list[ExcerptBlock] = []
+    for side in sides:
+        words = set(tokens(side))
+        items = [
+            one.block
+            for one in candidates
+            if one.block.form in ("list", "entry")
+            and one.block.heading == lead.heading
+            and words <= set(tokens(one.block.text[:_ITEM_START]))
+        ]
+        if not items and not any(words <= set(tokens(line[:_ITEM_START])) for line in lines):
+            return []
+        found += [one for one in items[:1] if one not in found]
+    return found
 
 
 def _is_of_all(block: ExcerptBlock, sides: Sequence[str]) -> bool:

@@ -35,6 +35,7 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
      r"|^\W*how(?: to\b|\W*$)"),
     ("definition", r"\bwhat do(?:es)? .{1,60} (?:mean|stand for|refer to)\b|\bmeaning of\b"),
     ("explanation", r"^\W*(?:can|could|may|must|should|do) (?:i|you|we)\b"
+     r"|^\W*what(?:['’]s| is| are) .{1,60} (?:good |used |meant |there |intended )?for\W*$"
      r"|^\W*is it (?:possible|safe)\b|^\W*what (?:does|do|should|must|can|happens|happened)\b"
      r"|^\W*how (?:does|is|are|was|were|did)\b"
      r"|^\W*(?:describe|explain)\b|^\W*tell me (?:about|how)\b"),
@@ -257,11 +258,19 @@ def _mean_subject(question: str) -> str:
 
 
 _SIDES = lazy_regex(
-    r"\b(?:between|compare|contrast)\s+(?P<many>.+?)\W*$|^(?P<versus>.+?\b(?:versus|vs\.?)\s.+?)\W*$"
-    r"|\bdo(?:es)?\s+(?P<differ>.+?)\s+(?:differ|relate)\W*$"
-    r"|^\W*(?P<either>[^,:?]+?\bor\s[^,:?]+?)[,:]\s",
+    r"\b(?:between|compare|contrast)\s+(?P<many>[^:?]+?)\W*(?::\s.*)?$"
+    r"|^(?P<versus>[^:?]+?\b(?:versus|vs\.?)\s[^:?]+?)\W*(?::\s.*)?$"
+    r"|\b(?:do(?:es)?|did)\s+(?P<differ>.+?)\s+(?:differ|relate)\b"
+    r"|^\W*(?P<either>[^,:?–—]+?\bor\s[^,:?–—]+?)\s*(?:[,:–—]|-\s)",
     re.I,
 )
+_BEFORE_SIDES = lazy_regex(
+    r"^\W*(?:(?:should|shall|can|could|do|does|would|must|is|are)"
+    r" (?:i|we|you|one|(?:my|our|the|an?) [\w-]+) (?:\w+ )?|(?:use|choose|pick) )"
+    r"|\s+(?:for|in|on|as) (?:my|the|an?|our|[a-z]+ing)\b.*$",
+    re.I,
+)
+"""Words around the sides of a choice: *Should my package use Breaks or Conflicts for …*."""
 _AND = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+(?:and|or|with|to|versus|vs\.?|from)\s+", re.I)
 
 
@@ -273,6 +282,7 @@ def compared_sides(question: str) -> tuple[str, ...]:
     if found is None:
         return ()
     whole = next(part for part in found.groups() if part)
+    whole = _BEFORE_SIDES.sub("", whole) if found["either"] else whole
     sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in _AND.split(whole)]
     sides = [side.strip("\"'“” ") for side in sides if side.strip()]
     return tuple(sides) if 2 <= len(sides) <= 4 else ()

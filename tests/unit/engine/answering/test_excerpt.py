@@ -138,6 +138,7 @@ def ask(question: str, **options: object) -> Draft:
         ("Which tool rewrites the old rules?", "command"),
         ("How can I switch on a module from the shell?", "command"),
         ("Gull or Petrel, what do they do differently?", "comparison"),
+        ("What is the foghorn good for?", "explanation"),
         ("Who founded St. Mary's? And when?", None),
     ],
 )
@@ -257,6 +258,11 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("Gull vs. Petrel", ("Gull", "Petrel")),
         ("What is the difference?", ()),
         ("Gull or Petrel: what does each one do?", ("Gull", "Petrel")),
+        ("Should my crew use Oars or Sails, and what is the difference?", ("Oars", "Sails")),
+        ("Gull or Petrel for my harbour - how do they compare?", ("Gull", "Petrel")),
+        ("How did the Gull and the Petrel differ in the storm?", ("Gull", "Petrel")),
+        ("Compare Gull and Petrel: which is faster?", ("Gull", "Petrel")),
+        ("Gull versus Petrel: how did they fare?", ("Gull", "Petrel")),
         ("The Gull and the Petrel are boats. How do Gull and Petrel relate?", ("Gull", "Petrel")),
         ("stable 和 testing 有什么区别？", ("stable", "testing")),
         ("关羽与张飞的性格有何不同？", ("关羽", "张飞")),
@@ -401,6 +407,25 @@ def _asked(question: str, sources: Sequence[Passage], **options: object) -> Draf
     return extractive_answer(
         question, sources, weight=weight, one_excerpt=True, **{"min_evidence": 0.0, **options}  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def test_the_items_that_begin_with_the_sides_follow_the_section_that_names_all() -> None:
+    rest = "It is loved by those who sail alone in narrow waters between the islands. " * 6
+    source = _passage(
+        "## Rigs\n\nThis part presents three rigs: lug, gaff and sprit. Each has its friends.\n\n"
+        f"1. Lug rigs have a short yard. {rest}\n\n2. Gaff rigs have a spar. {rest}\n\n"
+        f"3. Sprit rigs have a pole. {rest}\n"
+    )
+
+    draft = _asked(
+        "What is the difference between lug, gaff and sprit rigs?",
+        [source],
+        read=_reads(presents=9.0, short=5.0),
+    )
+
+    told = [draft.text.index(each) for each in ("presents", "1. Lug", "2. Gaff", "3. Sprit")]
+    assert told == sorted(told)
+    assert all(draft.text.count(each) == 1 for each in ("1. Lug", "2. Gaff", "3. Sprit"))
 
 
 def test_an_excerpt_goes_on_beyond_the_border_of_its_passage_and_is_cited_as_it_stands() -> None:

@@ -1,0 +1,146 @@
+"""Documents and chapters that name a person: lines below the answer to *Who is X?*."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from ..plain_text import strip_markdown
+from ..prompts import Language, language_of
+from ..storage.graph_api import (
+    Chunk,
+    EntityView,
+    Explorer,
+    NameUnknown,
+    graph_errors,
+    sentence_spans,
+)
+from ..storage.graph_views import GraphViewCache
+from ..storage.library import Library
+from ..storage.schema import DocumentFilter
+from ..types import Citation
+from .extractive.intent import asked_person
+from .global_search.topics import is_telling, plain_title
+from .packing import Draft
+
+FEWEST = 3
+"""Documents or chapters of which fewer are not worth a line."""
+_SHOWN, _COMPANY, _DEPTH, _LONG = 5, 3, 3, 240
+"""Places that are shown, those that name the person most; others named beside; headings read; and
+characters of a sentence that is not shown."""
+
+
+class PersonPlaces:
+    """Adds to an answer the documents or chapters that name the person asked for.
+
+    Args:
+        library: what is read.
+        views: the graph as documents that may be seen give it.
+    """
+
+    def __init__(self, library: Library, views: GraphViewCache) -> None:
+        self._library = library
+        self._views = views
+
+    def below(self, question: str, draft: Draft, *, within: DocumentFilter | None) -> Draft:
+        """Return a draft with these lines; as it is where no known person is asked for."""
+        name, language = asked_person(question), language_of(question)
+        if not name or not draft.citations:
+            return draft
+        with self._library.read() as connection, graph_errors():
+            seen = self._views.current(connection, within)
+            explorer = Explorer(
+                connection, seen, page_of=lambda _document, _offset: None, language=language
+            )
+            try:
+                person = explorer.entity_at(explorer.number(name))
+            except NameUnknown:
+                return draft
+            names = {each.casefold() for each in (name, person.name, *person.aliases)}
+            has_text = any(each.title.casefold() in names for each in draft.citations)
+            if person.type != "PERSON" or has_text:
+                return draft
+            chunks = explorer.chunks_naming(person.id)
+            company = explorer.named_with(person.id, kind="PERSON", limit=_COMPANY)
+        return _with_places(draft, person, chunks, company, language)
+
+
+def _with_places(
+    draft: Draft,
+    person: EntityView,
+    chunks: Sequence[Chunk],
+    company: Sequence[EntityView],
+    language: Language,
+) -> Draft:
+    places = _places(chunks)
+    if len(places) < FEWEST:
+        return draft
+    ranked = sorted(places, key=lambda place: -len(places[place]))
+    shown = [place for place in places if place in ranked[:_SHOWN]]
+    citations, called = list(draft.citations), []
+    is_book = len({chunk.document_id for chunk in chunks}) == 1
+    for place in shown:
+        citation = _citation(places[place], person, number=len(citations) + 1)
+        if citation is not None:
+            known = (one for one in draft.citations if _place(one) == _place(citation))
+            citation = next(known, citation)
+            citations += [citation] if citation not in citations else []
+            said = "" if is_book or len(citation.quote) > _LONG else strip_markdown(citation.quote)
+            colon = ("：" if language == "zh" else ": ") if said else ""
+            called.append(f"{place[1]}{colon}{said} [{citation.number}]")
+    lead = _lead(len(places), [each.name for each in company], is_book=is_book, language=language)
+    if not is_book or all(is_telling(place[1]) for place in shown):
+        told = "\n".join((lead, *(f"- {each}" for each in called)))
+    else:
+        told = f"{lead} {('、' if language == 'zh' else ', ').join(called)}"
+    return replace(draft, text=f"{draft.text}\n\n{told}", citations=tuple(citations))
+
+
+def _places(chunks: Sequence[Chunk]) -> dict[tuple[str, str], list[Chunk]]:
+    """Return the passages by document and title, or in one document by chapter, in their order."""
+    if len({chunk.document_id for chunk in chunks}) > 1:
+        return _by_title((chunk, plain_title(chunk.title)) for chunk in chunks)
+    found: dict[tuple[str, str], list[Chunk]] = {}
+    for depth in range(_DEPTH):
+        found = _by_title((one, one.headings[depth]) for one in chunks if len(one.headings) > depth)
+        if len(found) >= FEWEST:
+            break
+    return found
+
+
+def _by_title(titled: Iterable[tuple[Chunk, str]]) -> dict[tuple[str, str], list[Chunk]]:
+    found: dict[tuple[str, str], list[Chunk]] = {}
+    for chunk, title in titled:
+        found.setdefault((chunk.document_id, title), []).append(chunk)
+    return found
+
+
+def _lead(count: int, company: Sequence[str], *, is_book: bool, language: Language) -> str:
+    if language == "zh":
+        told = f"见于 {count} {'章' if is_book else '份文档'}"
+        return told + (f"，多与{'、'.join(company)}一起提到" if company else "") + "；主要在："
+    told = f"Named in {count} {'chapters' if is_book else 'documents'}"
+    return told + (f", mostly with {', '.join(company)}" if company else "") + "; above all in:"
+
+
+def _place(citation: Citation) -> tuple[str, int, int]:
+    return citation.document_id, citation.start, citation.end
+
+
+def _citation(chunks: Sequence[Chunk], person: EntityView, *, number: int) -> Citation | None:
+    """Return the first sentence of these passages that names a person; None without any."""
+    names = "|".join(re.escape(each) for each in (person.name, *person.aliases))
+    for chunk in chunks:
+        for start, end in sentence_spans(chunk.text):
+            if re.search(names, chunk.text[start:end]):
+                return Citation(
+                    number=number,
+                    document_id=chunk.document_id,
+                    chunk_id=chunk.id,
+                    title=chunk.title,
+                    quote=chunk.text[start:end],
+                    start=chunk.start + start,
+                    end=chunk.start + end,
+                )
+    return None
