@@ -363,10 +363,11 @@ class QuerySelector:
 
     def _decided(self, question: str, ruled: Route) -> Route:
         """Take a rule where it is sure; else ask a model, or go both ways."""
-        if ruled.confidence >= self._sure:
-            if self._outlines and ruled.mode == "local" and asks_to_sum_up(question):
-                reason = explain_route({SUMS_UP: 1.0}, "global", language_of(question))
-                return replace(ruled, mode="global", reason=reason, confidence=CONFIDENCE)
+        is_sure = ruled.confidence >= self._sure
+        if self._outlines and asks_to_sum_up(question) and not (is_sure and ruled.mode == "global"):
+            reason = explain_route({SUMS_UP: 1.0}, "global", language_of(question))
+            return replace(ruled, mode="global", reason=reason, confidence=CONFIDENCE)
+        if is_sure:
             return ruled
         why = ""
         if self._ask is not None:

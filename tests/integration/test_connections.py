@@ -195,6 +195,35 @@ def test_what_a_book_of_the_library_covers_is_told_by_its_chapters(
         assert "Wages" in answer.text
 
 
+def test_what_is_said_about_a_topic_comes_from_all_documents_and_lists_a_chapters_pages(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Not from the one document alone that is called as the topic is."""
+    folder = tmp_path_factory.mktemp("topic")
+    pages = {
+        "1": ("Chapter 1. Oil", "Oil is dear on every coast of the north."),
+        "2": (
+            "Chapter 2. Storms",
+            "Storms come from the west, and storms last for days.",
+        ),
+        "2b": ("2.2. Shutters", "Shutters are closed by the keeper."),
+        "2c": ("2.10. Sandbags", "Sandbags are laid before the door."),
+        "3": ("Chapter 3. Pay", "Pay is low, and after storms the keeper is paid twice."),
+    }
+    for name, (title, text) in pages.items():
+        (folder / f"{name}.md").write_text(f"# {title}\n\n{text}\n", "utf8")
+    with open_engine(folder / "library") as engine:
+        engine.add(folder)
+        answer = engine.ask("What do these documents say about storms?")
+        check(engine, answer)
+
+    assert answer.mode == "global"
+    assert {citation.title for citation in answer.citations} >= {
+        "Chapter 2. Storms", "Chapter 3. Pay",
+    }  # fmt: skip
+    assert "Further sections: Shutters; Sandbags" in answer.text
+
+
 @pytest.mark.parametrize("deed", [" {name} Buys a Boat.", ""])
 def test_a_long_book_is_told_by_groups_of_chapters_and_the_names_that_stand_out(
     open_engine, tmp_path_factory: pytest.TempPathFactory, deed: str

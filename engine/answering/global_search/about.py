@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from ...storage.graph_api import Chunk
-from .asked import Asked, Found, document_asked, is_title_of, tokens_of
+from .asked import Asked, Found, document_asked, is_document, is_title_of, tokens_of
 from .context import GlobalContext
 from .sentences import Said, is_alike, sentences_of
 from .topics import (
@@ -48,21 +48,24 @@ def named_part(
 
     A book is a folder of documents, called as its index page is.
     """
+    name = document_asked(scene.question)
+    if not name:
+        return ()
     heads = scene.chunks(keys[0] for keys in by_document.values())
     units = units_of(list(heads.values())) if len(by_document) > 1 else []
-    if book := _book_asked(document_asked(scene.question), units):
-        keys = sample_chunks({name: by_document[name] for name in book})
+    if book := _book_asked(name, units):
+        keys = sample_chunks({each: by_document[each] for each in book})
         return list(scene.chunks(keys).values())
     books, others = books_of(units)
     parts = [*others, *(one for book in books for one in (*book.front, *book.chapters))]
     wanted = Found({}, {}, {word: scene.weight(word) for word in asked.subject})
     named = []
     for part in parts:
-        name = part.document_id.rpartition("/")[2].rpartition(".")[0]
-        if any(is_titled(title, wanted) for title in (part.chunks[0].title, name)):
-            named.append(
-                (len(tokens_of(part.chunks[0].title)), -len(part.chunks), part.document_id, part)
-            )
+        file = part.document_id.rpartition("/")[2].rpartition(".")[0]
+        title = part.chunks[0].title
+        is_it = any(is_titled(each, wanted) for each in (title, file)) and is_document(name)
+        if is_it or is_title_of(name, title):
+            named.append((len(tokens_of(title)), -len(part.chunks), part.document_id, part))
     if not named:
         return ()
     part = min(named, key=lambda one: one[:3])[3]
@@ -81,8 +84,13 @@ def _book_asked(name: str, units: Sequence[Unit]) -> list[str]:
         folder, _, file = unit.document_id.rpartition("/")
         title = unit.chunks[0].title
         if _INDEX.fullmatch(file) and is_title_of(name, title):
-            inside = [one.document_id for one in units if one.document_id.startswith(f"{folder}/")]
-            if folder and len(inside) >= MIN_CHAPTERS:
+            inside = [
+                one.document_id
+                for one in units
+                if one.document_id.rpartition("/")[0] == folder
+                or (folder and one.document_id.startswith(f"{folder}/"))
+            ]
+            if len(inside) >= MIN_CHAPTERS:
                 found.append((len(tokens_of(title)), folder, inside))
     return min(found, default=(0, "", []))[2]
 

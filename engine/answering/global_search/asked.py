@@ -183,22 +183,25 @@ _SUM_UP = (
     r" (?:overview|summary|outline|gist) (?:of|on|about)"
     r"|summari[sz]e|sum up|outline(?= (?:the|how|what|which|why|all) )"
     r"|what (?:do|does) (?:the|these|this)"
-    r" (?:documents?|texts?|files?|papers?|books?|manuals?|library|collection)"
+    r" (?:documents?|texts?|files?|papers?|books?|manuals?|handbooks?|guides?|library|collection)"
     r" (?:say|tell|report)(?: us)? (?:about|of|on)"
     r"|what is (?:there on|(?:said|told) about)"
     r"|explain the main points (?:of|about|on)"
 )
+_TOLD_ZH = r"(?:讲|说|写|谈|介绍|提到)(?:了|到|过)?(?:些|了些)?(?:什么|哪些)?(?:内容|的)?"
 _SUM_UP_ZH = (
     r"^\W*请?(?:你|帮我)?(?:简单)?(?:总结|概括|概述|归纳)(?![法会报])(?:一下)?"
-    r"|^\W*(?:这[些批份])?(?:文件|文档|资料|材料)[里中]?(?:关于|对于|谈到)(?=.+什么\W*$)"
-    r"|^\W*关于(?=.+(?:有哪些|有什么)内容\W*$)"
+    r"|^\W*(?:这[些批份本部])?(?:文件|文档|资料|材料|手册|书|指南|小说|文章)[里中]?(?:关于|对于|对(?!应)|谈到)"
+    rf"(?=.+(?:什么|(?:是)?怎么{_TOLD_ZH}|有哪些{_TOLD_ZH})\W*$)"
+    rf"|^\W*关于(?=.+(?:有哪些|有什么)内容\W*$|.+[，,].{{0,10}}{_TOLD_ZH}\W*$)"
 )
 _TO_SUM_UP = re.compile(rf"{_POLITE}(?:{_SUM_UP})\b|{_SUM_UP_ZH}", re.IGNORECASE)
 _AROUND = re.compile(
     rf"{_POLITE}(?:{_SUM_UP}|tell (?:me|us)(?: (?:all|everything))? about|describe)"
     r"(?: what| how| the documents say about)?\s"
     rf"|{_SUM_UP_ZH}|^\W*请?介绍一下"
-    r"|(?:都|分别)?(?:说|讲|写|谈|提到)(?:了|到)?(?:些|了些)?什么\W*$|(?:的|有哪些|有什么)内容\W*$",
+    r"|(?:都|分别)?(?:说|讲|写|谈|介绍|提到)(?:了|到)?(?:些|了些)?什么\W*$|(?:的|有哪些|有什么)内容\W*$"
+    r"|(?:都|分别)?(?:是)?怎么(?:说|讲|写|谈|介绍)的?\W*$|有(?:什么|哪些)(?:说法|介绍)\W*$",
     re.IGNORECASE,
 )
 """Words around a subject that ask for an overview of it."""
@@ -216,7 +219,8 @@ _CLOSING = re.compile(
 
 
 _DOCUMENT = re.compile(
-    rf"{_POLITE}(?:{_SUM_UP})\s+(?P<summed>.+?)\W*$"
+    rf"{_POLITE}(?:(?:give|write|show)(?: me| us)?(?: an?| the)?(?: (?:short|brief|quick))?"
+    r" (?:overview|summary|outline|gist) of|summari[sz]e|sum up|outline)\s+(?P<summed>.+?)\W*$"
     r"|^\W*what (?:(?:topics|subjects|things|areas|matters) )?(?:does|do|did) (?P<covers>.+?)"
     r" (?:cover|contain|discuss|deal with|treat|teach|talk about)\W*$"
     r"|^\W*what(?:['’]s|\s(?:is|are)) (?P<about>(?!it\b|this\b|that\b).+?) (?:all )?about\W*$"
@@ -226,6 +230,15 @@ _DOCUMENT = re.compile(
     r"(?:讲|写|介绍|涵盖|包括|说)了?(?:的?是|些|哪些)?(?:什么|内容|哪些(?:内容|方面)?)\W*$",
     re.IGNORECASE,
 )
+_A_DOCUMENT = re.compile(
+    r"\b(?:manual|guide|handbook|book|faq|chapter|section|reference|policy|documentation|tutorial|report|minutes|charter"
+    r"|contract|agreement|letter|interview|diary|log|notes?|review|specification|standard|novel|story|article"
+    r"|paper|press release|catalogue|summary)s?\b"
+    r"|手册|指南|书$|[章节]$|常见问题|参考|政策|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|笔记|公告|小说|文章"
+    r"|论文|问答",
+    re.IGNORECASE,
+)
+"""Words for documents; a topic may have a document of its title, too."""
 
 
 def document_asked(question: str) -> str:
@@ -236,9 +249,16 @@ def document_asked(question: str) -> str:
 
 
 def is_title_of(name: str, title: str) -> bool:
-    """Check that a title holds all words of a name, which are a good part of it."""
+    """Check that a title holds all words of a document's name, which are a good part of it."""
     words, held = tokens_of(name), tokens_of(title)
-    return bool(words) and words <= held and len(words) >= _OF_TITLE * len(held)
+    if len(words) > 1 and words == held:
+        return True
+    return is_document(name) and words <= held and len(words) >= _OF_TITLE * len(held)
+
+
+def is_document(name: str) -> bool:
+    """Check that a name says that it is a document's: *the policy manual*, not *backups*."""
+    return _A_DOCUMENT.search(name) is not None
 
 
 def asks_to_sum_up(question: str) -> bool:
@@ -285,7 +305,7 @@ class Asked:
             named = (one for one in clauses if _ON.match(one))
             words = tokens(_LIGHT.sub(" ", content_words(" ".join(named))))
         else:
-            content = content_words(_REPORTS.sub(" ", question))
+            content = content_words(_REPORTS.sub(" ", _AROUND.sub(" ", question)))
             is_light = _SUMMARY.search(question) is not None
             words = tokens(_LIGHT.sub(" ", content) if is_light else content)
         return cls(question, aspect, tuple(dict.fromkeys(words)))
@@ -305,11 +325,6 @@ class Asked:
     def is_chinese(self) -> bool:
         """Check for a question in Chinese."""
         return has_han(self.question)
-
-    @property
-    def is_summary(self) -> bool:
-        """Check for a question that asks to sum up."""
-        return self.aspect is None and _SUMMARY.search(self.question) is not None
 
     @property
     def topic(self) -> str:

