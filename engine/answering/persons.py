@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+
+from graph.text.cjk import has_han
 
 from ..plain_text import strip_markdown
 from ..prompts import Language, language_of
@@ -13,6 +15,7 @@ from ..storage.graph_api import (
     EntityView,
     Explorer,
     NameUnknown,
+    NamingChunk,
     graph_errors,
     sentence_spans,
 )
@@ -26,9 +29,9 @@ from .packing import Draft
 
 FEWEST = 3
 """Documents or chapters of which fewer are not worth a line."""
-_SHOWN, _COMPANY, _DEPTH, _LONG = 5, 3, 3, 240
-"""Places that are shown, those that name the person most; others named beside; headings read; and
-characters of a sentence that is not shown."""
+_SHOWN, _COMPANY, _DEPTH, _READ, _LONG = 5, 3, 3, 5, 240
+"""Places that are shown, those that name the person most; others named beside; depth of headings;
+passages of a place that are read; and characters of a sentence that is not shown."""
 
 
 class PersonPlaces:
@@ -61,47 +64,56 @@ class PersonPlaces:
             has_text = any(each.title.casefold() in names for each in draft.citations)
             if person.type != "PERSON" or has_text:
                 return draft
-            chunks = explorer.chunks_naming(person.id)
             company = explorer.named_with(person.id, kind="PERSON", limit=_COMPANY)
-        return _with_places(draft, person, chunks, company, language)
+            places = _places(explorer.chunks_naming(person.id))
+            if len(places) < FEWEST:
+                return draft
+            ranked = sorted(places, key=lambda place: -len(places[place]))[:_SHOWN]
+            first = {place: places[place][:_READ] for place in places if place in ranked}
+            held = explorer.chunks(one.id for some in first.values() for one in some)
+        shown = {place: [held[one.id] for one in some] for place, some in first.items()}
+        lead = _lead(len(places), [each.name for each in company], shown, language)
+        return _with_places(draft, lead, person, shown, language)
+
+
+Place = tuple[str, str]
+"""A document's id, and its title or that of a chapter."""
 
 
 def _with_places(
     draft: Draft,
+    lead: str,
     person: EntityView,
-    chunks: Sequence[Chunk],
-    company: Sequence[EntityView],
+    shown: Mapping[Place, Sequence[Chunk]],
     language: Language,
 ) -> Draft:
-    places = _places(chunks)
-    if len(places) < FEWEST:
-        return draft
-    ranked = sorted(places, key=lambda place: -len(places[place]))
-    shown = [place for place in places if place in ranked[:_SHOWN]]
-    citations, called = list(draft.citations), []
-    is_book = len({chunk.document_id for chunk in chunks}) == 1
-    for place in shown:
-        citation = _citation(places[place], person, number=len(citations) + 1)
-        if citation is not None:
-            known = (one for one in draft.citations if _place(one) == _place(citation))
-            citation = next(known, citation)
-            citations += [citation] if citation not in citations else []
-            said = "" if is_book or len(citation.quote) > _LONG else strip_markdown(citation.quote)
-            colon = ("：" if language == "zh" else ": ") if said else ""
-            called.append(f"{place[1]}{colon}{said} [{citation.number}]")
-    lead = _lead(len(places), [each.name for each in company], is_book=is_book, language=language)
-    if not is_book or all(is_telling(place[1]) for place in shown):
+    citations, called = list(draft.citations), list[str]()
+    is_book = _is_book(shown)
+    for place, chunks in shown.items():
+        citation = _citation(chunks, person, number=len(citations) + 1)
+        if citation is None:
+            continue
+        citation = next((one for one in citations if _span(one) == _span(citation)), citation)
+        citations += [citation] if citation not in citations else []
+        said = "" if is_book or len(citation.quote) > _LONG else strip_markdown(citation.quote)
+        colon = ("：" if language == "zh" else ": ") if said else ""
+        called.append(f"{place[1]}{colon}{said} [{citation.number}]")
+    if not is_book or all(is_telling(title) for _, title in shown):
         told = "\n".join((lead, *(f"- {each}" for each in called)))
     else:
         told = f"{lead} {('、' if language == 'zh' else ', ').join(called)}"
     return replace(draft, text=f"{draft.text}\n\n{told}", citations=tuple(citations))
 
 
-def _places(chunks: Sequence[Chunk]) -> dict[tuple[str, str], list[Chunk]]:
+def _is_book(places: Iterable[Place]) -> bool:
+    return len({document for document, _ in places}) == 1
+
+
+def _places(chunks: Sequence[NamingChunk]) -> dict[Place, list[NamingChunk]]:
     """Return the passages by document and title, or in one document by chapter, in their order."""
     if len({chunk.document_id for chunk in chunks}) > 1:
         return _by_title((chunk, plain_title(chunk.title)) for chunk in chunks)
-    found: dict[tuple[str, str], list[Chunk]] = {}
+    found: dict[Place, list[NamingChunk]] = {}
     for depth in range(_DEPTH):
         found = _by_title((one, one.headings[depth]) for one in chunks if len(one.headings) > depth)
         if len(found) >= FEWEST:
@@ -109,14 +121,15 @@ def _places(chunks: Sequence[Chunk]) -> dict[tuple[str, str], list[Chunk]]:
     return found
 
 
-def _by_title(titled: Iterable[tuple[Chunk, str]]) -> dict[tuple[str, str], list[Chunk]]:
-    found: dict[tuple[str, str], list[Chunk]] = {}
+def _by_title(titled: Iterable[tuple[NamingChunk, str]]) -> dict[Place, list[NamingChunk]]:
+    found: dict[Place, list[NamingChunk]] = {}
     for chunk, title in titled:
         found.setdefault((chunk.document_id, title), []).append(chunk)
     return found
 
 
-def _lead(count: int, company: Sequence[str], *, is_book: bool, language: Language) -> str:
+def _lead(count: int, company: Sequence[str], places: Iterable[Place], language: Language) -> str:
+    is_book = _is_book(places)
     if language == "zh":
         told = f"见于 {count} {'章' if is_book else '份文档'}"
         return told + (f"，多与{'、'.join(company)}一起提到" if company else "") + "；主要在："
@@ -124,13 +137,14 @@ def _lead(count: int, company: Sequence[str], *, is_book: bool, language: Langua
     return told + (f", mostly with {', '.join(company)}" if company else "") + "; above all in:"
 
 
-def _place(citation: Citation) -> tuple[str, int, int]:
+def _span(citation: Citation) -> tuple[str, int, int]:
     return citation.document_id, citation.start, citation.end
 
 
 def _citation(chunks: Sequence[Chunk], person: EntityView, *, number: int) -> Citation | None:
     """Return the first sentence of these passages that names a person; None without any."""
-    names = "|".join(re.escape(each) for each in (person.name, *person.aliases))
+    escaped = map(re.escape, (person.name, *person.aliases))
+    names = "|".join(one if has_han(one) else rf"(?<!\w){one}(?!\w)" for one in escaped)
     for chunk in chunks:
         for start, end in sentence_spans(chunk.text):
             if re.search(names, chunk.text[start:end]):

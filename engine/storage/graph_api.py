@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     )
     from graph.errors import GraphError, NameUnknown
     from graph.explore.communities import SeenCommunities, community_detail, read_seen_communities
-    from graph.explore.explorer import Explorer
+    from graph.explore.explorer import Explorer, NamingChunk
     from graph.explore.results import (
         CommunityDetail,
         CommunityList,
@@ -256,6 +256,7 @@ __all__ = [
     "NameUnknown",
     "NamedEntity",
     "NamedPlace",
+    "NamingChunk",
     "Neighbourhood",
     "OverrideEffect",
     "OverrideState",
@@ -414,7 +415,7 @@ _HOMES = {
         "put_written read_written report_material report_prompt unwritten_among"
     ),
     "explore.communities": "SeenCommunities community_detail read_seen_communities",
-    "explore.explorer": "Explorer",
+    "explore.explorer": "Explorer NamingChunk",
     "explore.results": (
         "CommunityDetail CommunityList CommunityName EntityDetail EntityList EntityPath "
         "EntityView Neighbourhood RelationView SeenCommunity SourceQuote"

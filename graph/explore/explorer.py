@@ -5,10 +5,12 @@ Read only, over a `VisibleGraph`, which decides what may be seen.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, select
 
@@ -53,6 +55,15 @@ MAX_SHARED_CHUNKS = 60
 _LIKE_ENOUGH = 70
 _CALLED_LIKE_IT = 200
 """Maximum names listed for similar spelling alone."""
+
+
+class NamingChunk(NamedTuple):
+    """A chunk that names an entity: where it stands, below which headings, outermost first."""
+
+    id: str
+    document_id: str
+    title: str
+    headings: tuple[str, ...]
 
 
 class Explorer:
@@ -230,11 +241,20 @@ class Explorer:
         )
         return [self.entity_at(number) for number in ranked[:limit]]
 
-    def chunks_naming(self, name: str) -> list[Chunk]:
-        """Return the visible chunks that name an entity, by document and place."""
+    def chunks_naming(self, name: str) -> list[NamingChunk]:
+        """Return the visible chunks that name an entity, without texts, by document and place."""
         found = self._chunks_naming(self._seen.entities[self.number(name)].keys, links.c.key)
-        held = read_chunks(self._connection, found)
-        return sorted(held.values(), key=lambda each: (each.document_id, each.start, each.id))
+        place = (chunks.c.document_id, chunks.c.start, chunks.c.id)
+        query = select(*place, chunks.c.title, chunks.c.headings)
+        rows = sorted(map(tuple, rows_in(self._connection, query, chunks.c.id, found)))
+        return [
+            NamingChunk(chunk_id, document_id, title, tuple(json.loads(headings)))
+            for document_id, _, chunk_id, title, headings in rows
+        ]
+
+    def chunks(self, chunk_ids: Iterable[str]) -> dict[str, Chunk]:
+        """Return chunks by id."""
+        return read_chunks(self._connection, chunk_ids)
 
     def named_with(self, name: str, *, kind: str, limit: int) -> list[EntityView]:
         """Return the entities of a type that most of the chunks name that name an entity."""
