@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,6 +15,7 @@ from .topics import (
     MIN_SECTIONS,
     Unit,
     books_of,
+    is_index,
     plain_title,
     sample_chunks,
     spread_evenly,
@@ -74,16 +74,13 @@ def named_part(
     return list(scene.chunks(keys).values())
 
 
-_INDEX = re.compile(r"(?:index|contents|toc|readme)(?:[._-]\w+)*", re.IGNORECASE)
-
-
 def _book_asked(name: str, units: Sequence[Unit]) -> list[str]:
     """Return the documents of the folder whose index page has this title, the nearest in length."""
     found = []
     for unit in units:
         folder, _, file = unit.document_id.rpartition("/")
         title = unit.chunks[0].title
-        if _INDEX.fullmatch(file) and is_title_of(name, title):
+        if is_index(file) and is_title_of(name, title):
             inside = [
                 one.document_id
                 for one in units

@@ -231,11 +231,10 @@ _DOCUMENT = re.compile(
     re.IGNORECASE,
 )
 _A_DOCUMENT = re.compile(
-    r"\b(?:manual|guide|handbook|book|faq|chapter|section|reference|policy|documentation|tutorial|report|minutes|charter"
-    r"|contract|agreement|letter|interview|diary|log|notes?|review|specification|standard|novel|story|article"
-    r"|paper|press release|catalogue|summary)s?\b"
-    r"|手册|指南|书$|[章节]$|常见问题|参考|政策|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|笔记|公告|小说|文章"
-    r"|论文|问答",
+    r"\b(?:manual|guide|handbook|book|faq|chapter|section|reference|documentation|tutorial|report"
+    r"|minutes|charter|contract|agreement|letter|interview|diary|log|specification|novel|paper"
+    r"|press release|catalogue)s?\b"
+    r"|手册|指南|书$|[章节]$|常见问题|参考|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|公告|小说|论文|问答",
     re.IGNORECASE,
 )
 """Words for documents; a topic may have a document of its title, too."""

@@ -44,6 +44,7 @@ from .topics import (
     Unit,
     books_of,
     group_units,
+    indexed_book,
     is_numbered,
     is_telling,
     joined_units,
@@ -290,6 +291,9 @@ class _Page(NamedThings):
             return self._of_document()
         documents = len(self.units) if self.asked.subject else self.documents
         books, others = books_of(self.units)
+        if sum(book.documents for book in books) * 2 <= len(self.units):
+            indexed = indexed_book(self.units)
+            books, others = ([indexed], []) if indexed else (books, others)
         if sum(book.documents for book in books) * 2 > len(self.units):
             blocks = [self._book(book) for book in books]
             blocks += self._topics(others, most=max(1, self.scene.plan.topics - len(books)))

@@ -176,6 +176,45 @@ def books_of(units: Sequence[Unit]) -> tuple[list[Book], list[Unit]]:
     return sorted(books, key=lambda book: (-book.documents, book.title)), others
 
 
+_INDEX = re.compile(r"(?:index|contents|toc|readme)(?:[._-]\w+)*", re.IGNORECASE)
+_ENTRY = re.compile(r"^(?:[-*]|\d+\.) (.+)$", re.MULTILINE)
+
+
+def is_index(file: str) -> bool:
+    """Check that a file is called as the first page of a folder is."""
+    return _INDEX.fullmatch(file) is not None
+
+
+def indexed_book(units: Sequence[Unit]) -> Book | None:
+    """Return the documents of a folder as the book of its index page; None where it has none.
+
+    Its chapters are those that the page lists, else those that are numbered as chapters.
+    """
+    ranked = sorted(
+        (unit.document_id.count("/"), not file.startswith("index"), unit.document_id, at)
+        for at, unit in enumerate(units)
+        if is_index(file := unit.document_id.rpartition("/")[2].casefold())
+    )
+    if not ranked:
+        return None
+    index = units[ranked[0][-1]]
+    folder = index.document_id.rpartition("/")[0]
+    if not all(unit.document_id.startswith(f"{folder}/" if folder else "") for unit in units):
+        return None
+    titled = {plain_title(unit.chunks[0].title): unit for unit in units if unit != index}
+    entries = (entry for chunk in index.chunks for entry in _ENTRY.findall(chunk.text))
+    listed = dict.fromkeys(plain_title(entry.strip()) for entry in entries)
+    chapters = [titled[entry] for entry in listed if entry in titled]
+    if len(chapters) < MIN_CHAPTERS:
+        found = ((unit, _NUMBERED.match(unit.chunks[0].title)) for unit in units)
+        numbered = [(int(match["number"]), unit.document_id, unit) for unit, match in found
+                    if match and match["word"] and match["number"].isdigit()]  # fmt: skip
+        chapters = [unit for _, _, unit in sorted(numbered, key=lambda one: one[:2])]
+    if len(chapters) < MIN_CHAPTERS:
+        return None
+    return Book(plain_title(index.chunks[0].title), (index,), tuple(chapters), len(units))
+
+
 def _book(folder: str, units: Sequence[Unit]) -> Book | None:
     """Return a folder's documents as a book; None where their titles are not its chapters'."""
     found = [(unit, _NUMBERED.match(unit.chunks[0].title)) for unit in units]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from engine.answering.global_search.topics import (
     MAX_CHUNKS,
     Unit,
     group_units,
+    indexed_book,
     joined_units,
     plain_title,
     sample_chunks,
@@ -91,3 +94,36 @@ def test_a_title_keeps_a_number_that_a_quotation_mark_stands_on() -> None:
     assert Unit("d", ("CHAPTER XVII",), (chunk("d", 0, "Text."),)).title == "Chapter XVII"
     assert Unit("d", ("THE CIVIL WAR",), (chunk("d", 0, "Text."),)).title == "The Civil War"
     assert plain_title("《烬藻协议》问答") == "《烬藻协议》问答"
+
+
+@pytest.mark.parametrize(
+    ("contents", "numbered", "chapters"),
+    [
+        pytest.param("- 1. Wages\n  - Fog\n- Oil\n- Nowhere", False, [], id="two"),
+        pytest.param("- 1. Oil\n- Fog\n- Wages", False, ["Oil", "Fog", "Wages"], id="listed"),
+        pytest.param("Of lamps.", True, ["Oil", "Fog", "Wages"], id="numbered"),
+        pytest.param("Of lamps.", False, [], id="neither"),
+    ],
+)
+def test_the_chapters_of_a_book_are_those_of_its_index_page_else_the_numbered_ones(
+    contents: str, numbered: bool, chapters: list[str]
+) -> None:
+    pages = ["Oil", "Fog", "Wages"]
+    titles = [f"Chapter {at}. {page}" if numbered else page for at, page in enumerate(pages, 1)]
+    units = [
+        Unit("lamps/README.md", (), (chunk("lamps/README.md", 0, "- Oil", title="Read me"),)),
+        Unit("lamps/index.html", (), (chunk("lamps/index.html", 0, contents, title="Lamps"),)),
+        *(
+            Unit(f"lamps/{page}", (), (chunk(f"lamps/{page}", 0, "Text.", title=title),))
+            for page, title in zip(pages, titles, strict=True)
+        ),
+    ]
+
+    book = indexed_book(units)
+
+    assert (book is not None) is bool(chapters)
+    if book is not None:
+        assert book.title == "Lamps"
+        assert book.documents == 5
+        assert [plain_title(one.chunks[0].title) for one in book.chapters] == chapters
+    assert indexed_book([*units, Unit("other", (), (chunk("other", 0, "Text."),))]) is None
