@@ -544,7 +544,9 @@ def _any_name(end: _End, against: _End, explorer: Explorer, chunk: Chunk) -> re.
         return any(name.startswith(f"{title.casefold()} ") for name in folded)
 
     words = (r"\s+".join(map(re.escape, name.split())) for name in ranked)
-    apart = "".join(f"(?<!{re.escape(title)} )" for title in _TITLED_BY if not kept_by(title))
+    apart = "".join(
+        rf"(?<!(?-i:{re.escape(title)})\s)" for title in _TITLED_BY if not kept_by(title)
+    )
     bounded = (word if has_han(word) else rf"(?<!\w){apart}{word}(?!\w)" for word in words)
     return re.compile("|".join(bounded), re.IGNORECASE)
 

@@ -60,8 +60,9 @@ _ROLE = (
 _APPOSED = lazy_regex(r"(?:the|an?|our|one\sof|[A-Z]\w+['’]s?)\s")
 _EQUATED = lazy_regex(r"(?:the(?=\s[A-Z])|an?|one\sof|[A-Z]\w+['’]s?)\s")
 _LISTED = re.compile(
-    r"(?:his|her|their)\s[^,.;!?]*,\s+(?:and|an?|the|his|her|their|another|(?-i:[A-Z]\w+))\b"
-    r"|(?:his|her|their|my|our)\s[^,.;!?]*,?\s+and\b|the\s(?-i:[A-Z])[^,.;!?]*,\s+and\b",
+    r"(?:his|her|their)\s[^,.;!?]{1,60},\s+(?:and|an?|the|his|her|their|another|(?-i:[A-Z]\w+))\b"
+    r"|(?:my|our)\s[^,.;!?]{1,60},\s+and\s+(?:an?|the|my|our|(?-i:[A-Z]\w+))\b"
+    r"|the\s(?-i:[A-Z])\w{1,40}s,\s+and\b",
     re.I,
 )
 _WRAP = lazy_regex(r"(?<!\n)\n(?![\n\-*#|>\d])")
@@ -144,7 +145,8 @@ def _says_little(phrase: str) -> bool:
 
 def _is_listed(found: re.Match[str]) -> bool:
     """Check for *with the General, his son, and daughter*, which names three persons."""
-    return _LISTED.match(found.string, found.start("role")) is not None
+    is_bare = found["link"].strip() == ","
+    return is_bare and _LISTED.match(found.string, found.start("role")) is not None
 
 
 def _is_told(found: re.Match[str]) -> bool:
@@ -156,15 +158,18 @@ def _is_told(found: re.Match[str]) -> bool:
     return is_closed and _APPOSED.match(found["role"]) is not None
 
 
+_NO_NUMBER = r"(?<![名文学编账帐信记外口番写认识生题\d〇一二三四五六七八九十])"
+
+
 def _introduces_in_chinese(text: str, person: str) -> bool:
     given = given_name(person)
     family = person[: len(person) - len(given)] if given else ""
     name = rf"(?<![非不是]){re.escape(person)}"
     forms = [
-        rf"(?:^|[，。；：！？“”\s]){name}者[，,]|[字号][为曰]?{name}(?![曰道])",
+        rf"(?:^|[，。；：！？“”\s]){name}者[，,]|{_NO_NUMBER}[字号][为曰]?{name}(?![曰道])",
         rf"{name}[，,]?(?:表?字|道?号(?![令召呼哭泣炮箭角])|(?!是)[{HAN}]{{2,6}}(?<!何)(?<!何如)人[也氏士])",
         rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:也|之[子弟兄侄孙后婿])|人{name}[，,]?[表]?字",
-        rf"(?:乃|原来是)[^，。！？；：]{{2,14}}{name}也",
+        rf"(?:乃|原来是)(?![^，。！？；：]{{0,14}}[见使请遣令往投命])[^，。！？；：、]{{2,14}}{name}也",
     ]
     if family:
         forms.append(rf"[复覆]?姓{family}[，,]?(?:单?名|讳){given}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -24,7 +25,7 @@ from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Citation
 from .extractive.intent import asked_person
-from .global_search.topics import is_telling, plain_title
+from .global_search.topics import is_telling, number_of, plain_title
 from .packing import Draft
 
 FEWEST = 3
@@ -72,7 +73,7 @@ class PersonPlaces:
             first = {place: places[place][:_READ] for place in places if place in ranked}
             held = explorer.chunks(one.id for some in first.values() for one in some)
         shown = {place: [held[one.id] for one in some] for place, some in first.items()}
-        lead = _lead(len(places), [each.name for each in company], shown, language)
+        lead = _lead([*places], [each.name for each in company], language)
         return _with_places(draft, lead, person, shown, language)
 
 
@@ -110,12 +111,21 @@ def _is_book(places: Iterable[Place]) -> bool:
 
 
 def _places(chunks: Sequence[NamingChunk]) -> dict[Place, list[NamingChunk]]:
-    """Return the passages by document and title, or in one document by chapter, in their order."""
+    """Return the passages by document and title, or in one document by chapter, in their order.
+
+    Chapters of one title, of different volumes, are called by both.
+    """
     if len({chunk.document_id for chunk in chunks}) > 1:
         return _by_title((chunk, plain_title(chunk.title)) for chunk in chunks)
     found: dict[Place, list[NamingChunk]] = {}
-    for depth in range(_DEPTH):
-        found = _by_title((one, one.headings[depth]) for one in chunks if len(one.headings) > depth)
+    for depth in range(1, _DEPTH + 1):
+        paths = [chunk.headings[:depth] for chunk in chunks]
+        called = Counter(path[-1] for path in set(paths) if path)
+        found = _by_title(
+            (chunk, path[-1] if called[path[-1]] == 1 else " – ".join(path))
+            for chunk, path in zip(chunks, paths, strict=True)
+            if len(path) == depth
+        )
         if len(found) >= FEWEST:
             break
     return found
@@ -128,12 +138,15 @@ def _by_title(titled: Iterable[tuple[NamingChunk, str]]) -> dict[Place, list[Nam
     return found
 
 
-def _lead(count: int, company: Sequence[str], places: Iterable[Place], language: Language) -> str:
-    is_book = _is_book(places)
+def _lead(places: Iterable[Place], company: Sequence[str], language: Language) -> str:
+    titles = [title for _, title in places]
+    is_numbered = all(number_of(title.rpartition(" – ")[2]) for title in titles)
     if language == "zh":
-        told = f"见于 {count} {'章' if is_book else '份文档'}"
+        kind = ("章" if is_numbered else "节") if _is_book(places) else "份文档"
+        told = f"见于 {len(titles)} {kind}"
         return told + (f"，多与{'、'.join(company)}一起提到" if company else "") + "；主要在："
-    told = f"Named in {count} {'chapters' if is_book else 'documents'}"
+    kind = ("chapters" if is_numbered else "sections") if _is_book(places) else "documents"
+    told = f"Named in {len(titles)} {kind}"
     return told + (f", mostly with {', '.join(company)}" if company else "") + "; above all in:"
 
 

@@ -144,6 +144,7 @@ class HybridRetriever:
         self._judge = judge
         self._postprocessors: tuple[BaseNodePostprocessor, ...] = ()
         self._home: Callable[[], AbstractContextManager[HybridRetriever]] | None = None
+        self._titles: tuple[WalkSnapshot, frozenset[str]] | None = None
         self._views = FilteredViewCache(library, half_life_days=settings.half_life_days)
 
     def only(self, within: DocumentFilter | None) -> HybridRetriever:
@@ -380,12 +381,16 @@ class HybridRetriever:
             return view.find_entities(connection, text)
 
     def titles(self, within: DocumentFilter | None = None) -> frozenset[str]:
-        """Return the titles of visible documents."""
+        """Return the titles of visible documents; read once for a view of the library."""
         titled = select(chunk_table.c.document_id, chunk_table.c.title).distinct()
         with self._library.read() as connection:
             view = self._views.current(connection, within or self._within).view
-            seen = frozenset(view.documents)
-            return frozenset(row.title for row in connection.execute(titled) if row[0] in seen)
+            known = self._titles
+            if known is None or known[0] is not view:
+                seen, rows = frozenset(view.documents), connection.execute(titled)
+                known = (view, frozenset(row.title for row in rows if row.document_id in seen))
+                self._titles = known
+            return known[1]
 
     def other_names(
         self, keys: Sequence[str], within: DocumentFilter | None = None

@@ -6,6 +6,7 @@ import pytest
 
 from engine import Answer, KnowledgeEngine
 
+SEA = "The sea was grey and the wind came from the north. "
 DEEDS = ("A New Boat", "The Long Voyage", "A Wall", "The Torn Net", "Home Again")
 
 
@@ -24,9 +25,7 @@ def test_the_chapters_of_a_book_that_name_a_person_are_told(
     chapters = [
         f"CHAPTER {number}.{f' {deed}.' if is_titled else ''}\n\n"
         f"{'Mr. Hale, the harbour master, rose early. ' if number == 1 else ''}"
-        "Mrs. Reed laughed at Mr. Hale that day.\n\n"
-        + "The sea was grey and the wind came from the north. "
-        * 40
+        "Mrs. Reed laughed at Mr. Hale that day.\n\n" + SEA * 40
         for number, deed in enumerate(DEEDS, 1)
     ]
     folder = tmp_path_factory.mktemp("book")
@@ -68,3 +67,41 @@ def test_the_documents_that_name_a_person_are_told_but_of_one_who_has_a_text(
     assert "Named in 4 documents, mostly with Mrs. Reed; above all in:" in answer.text
     assert "- Storm: In the storm Mr. Gill broke a wrist. [" in answer.text
     assert "Named in" not in own.text
+
+
+def test_chapters_of_one_number_in_two_volumes_are_told_apart(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    chapters = [
+        f"# Volume {volume}\n\n"
+        + "\n\n".join(
+            f"## Chapter {n}\n\nMrs. Reed laughed at Mr. Hale. {SEA * 40}" for n in (1, 2)
+        )
+        for volume in ("One", "Two")
+    ]
+    folder = tmp_path_factory.mktemp("volumes")
+    (folder / "book.md").write_text("\n\n".join(chapters), "utf8")
+    with open_engine(folder / "library") as engine:
+        engine.add(folder)
+        answer = engine.ask("Who is Mr. Hale?")
+        check(engine, answer)
+
+    assert "Named in 4 chapters, mostly with Mrs. Reed; above all in:" in answer.text
+    for volume in ("One", "Two"):
+        assert f"Volume {volume} – Chapter 1 [" in answer.text
+
+
+def test_a_verb_before_a_name_is_no_title(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("miss")
+    (folder / "a.md").write_text(
+        '# Letters\n\n"I miss Jane Gray," said Mr. Reed, her husband.\n\nJane Gray had a boat. '
+        "Mr. Reed had a cart.\n",
+        "utf8",
+    )
+    with open_engine(folder / "library") as engine:
+        engine.add(folder)
+        answer = engine.ask("How are Jane Gray and Mr. Reed connected?")
+
+    assert "I miss Jane Gray" in answer.text

@@ -40,7 +40,8 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
      r"|^\W*how (?:does|is|are|was|were|did)\b"
      r"|^\W*(?:describe|explain)\b|^\W*tell me (?:about|how)\b"),
     ("definition", r"^\W*(?i:who)(?:['’]s|\s(?:is|was|are|were))"
-     r"(?:\s(?:(?:de|del|della|di|da|du|la|le|van|von|der|den|of|the)\s){0,2}[A-Z][\w’'.-]*){1,5}[\s?]*$"),
+     r"\s[A-Z][\w’'.-]*(?:\s(?:(?:de|del|della|di|da|du|la|le|van|von|der|den|the)\s){0,2}"
+     r"[A-Z][\w’'.-]*){0,4}[\s?]*$"),
     ("explanation", r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should"
      r"|must|may)\b"),
 )  # fmt: skip
@@ -219,12 +220,17 @@ def spells_out(text: str, question: str) -> bool:
     short = re.sub(r"s$", "", _subject(question))
     if not short.isalpha() or not short.isupper() or short not in text:
         return False
-    behind = re.search(rf"\b{short}s?\s*\(([^()]{{3,60}})\)", text)
-    before = re.search(rf"((?:[\w-]+\s+){{2,8}})\({short}s?\)", text)
-    words = before.group(1).split() if before else []
-    said = [behind.group(1)] if behind else []
-    said += [" ".join(words[at:]) for at in range(len(words) - 1)]
-    return any(initials_match(short, each) for each in said)
+    for found in re.finditer(rf"\b{short}s?(?: \(([^()]{{3,60}})\)|\))", text):
+        before = text[max(0, found.start() - _SPELT) : found.start()].rpartition("(")[0].split()
+        said = [found.group(1)] if found.group(1) else []
+        said += [" ".join(before[at:]) for at in range(max(0, len(before) - 8), len(before) - 1)]
+        if any(initials_match(short, each) for each in said):
+            return True
+    return False
+
+
+_SPELT = 120
+"""Characters before an abbreviation in brackets in which its words stand."""
 
 
 def _subject(question: str) -> str:
@@ -257,11 +263,12 @@ def _mean_subject(question: str) -> str:
     return quoted.group(1) if quoted else subject
 
 
+_SAID = r"(?:[^:?]|:(?!\s))"  # *A and B: which …?* ends there, *std::list* does not
 _SIDES = lazy_regex(
-    r"\b(?:between|compare|contrast)\s+(?P<many>[^:?]+?)\W*(?::\s.*)?$"
-    r"|^(?P<versus>[^:?]+?\b(?:versus|vs\.?)\s[^:?]+?)\W*(?::\s.*)?$"
-    r"|\b(?:do(?:es)?|did)\s+(?P<differ>.+?)\s+(?:differ|relate)\b"
-    r"|^\W*(?P<either>[^,:?–—]+?\bor\s[^,:?–—]+?)\s*(?:[,:–—]|-\s)",
+    rf"\b(?:between|compare|contrast)\s(?P<many>{_SAID}+)"
+    rf"|^(?P<versus>{_SAID}+?\b(?:versus|vs\.?)\s{_SAID}+)"
+    r"|\b(?:do(?:es)?|did)\s(?P<differ>.{1,200}?)\s(?:differ|relate)\b"
+    r"|^\W{0,9}(?P<either>[^,:?–—]{1,120}?\bor\s[^,:?–—]{1,120}?)\s?(?:[,:–—]|-\s)",
     re.I,
 )
 _BEFORE_SIDES = lazy_regex(
@@ -278,10 +285,10 @@ def compared_sides(question: str) -> tuple[str, ...]:
     """Return the names that a question compares, in its order; none if it is not clear which."""
     if language_of(question) == "zh":
         return _compared_in_chinese(question)
-    found = _SIDES.search(question)
+    found = _SIDES.search(" ".join(question.split()))
     if found is None:
         return ()
-    whole = next(part for part in found.groups() if part)
+    whole = re.sub(r"\W$", "", next(part for part in found.groups() if part).rstrip())
     whole = _BEFORE_SIDES.sub("", whole) if found["either"] else whole
     sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in _AND.split(whole)]
     sides = [side.strip("\"'“” ") for side in sides if side.strip()]

@@ -64,7 +64,8 @@ def named_part(
         file = part.document_id.rpartition("/")[2].rpartition(".")[0]
         title = part.chunks[0].title
         is_it = any(is_titled(each, wanted) for each in (title, file)) and is_document(name)
-        if is_it or is_title_of(name, title):
+        is_file = tokens_of(name) == tokens_of(file.replace("-", " ").replace("_", " "))
+        if is_it or is_file or is_title_of(name, title):
             named.append((len(tokens_of(title)), -len(part.chunks), part.document_id, part))
     if not named:
         return ()

@@ -175,6 +175,8 @@ _CONTENTS = re.compile(
 """Words that ask what documents contain."""
 
 
+_STEM = 3
+"""Letters of a word by which a title that lacks it is told."""
 _OF_TITLE = 1 / 3
 """Least share of a title's words by which a question names it."""
 _POLITE = r"^\W*(?:please |can you |could you )?"
@@ -188,12 +190,14 @@ _SUM_UP = (
     r"|what is (?:there on|(?:said|told) about)"
     r"|explain the main points (?:of|about|on)"
 )
-_TOLD_ZH = r"(?:讲|说|写|谈|介绍|提到)(?:了|到|过)?(?:些|了些)?(?:什么|哪些)?(?:内容|的)?"
+_TELL_ZH = r"(?:讲|说|写|谈|介绍|提到)(?:了|到|过)?(?:些|了些)?"
+_DOCUMENTS_ZH = r"(?:这[些批份本部]?)?(?:文件|文档|资料|材料|手册|书|指南|小说|文章)[里中]?"
 _SUM_UP_ZH = (
     r"^\W*请?(?:你|帮我)?(?:简单)?(?:总结|概括|概述|归纳)(?![法会报])(?:一下)?"
-    r"|^\W*(?:这[些批份本部])?(?:文件|文档|资料|材料|手册|书|指南|小说|文章)[里中]?(?:关于|对于|对(?!应)|谈到)"
-    rf"(?=.+(?:什么|(?:是)?怎么{_TOLD_ZH}|有哪些{_TOLD_ZH})\W*$)"
-    rf"|^\W*关于(?=.+(?:有哪些|有什么)内容\W*$|.+[，,].{{0,10}}{_TOLD_ZH}\W*$)"
+    rf"|^\W*{_DOCUMENTS_ZH}(?:关于|对于|谈到)(?=.+什么\W*$)"
+    rf"|^\W*{_DOCUMENTS_ZH}对(?!应)(?=.+(?:{_TELL_ZH}(?:什么|哪些)|(?:是)?怎么{_TELL_ZH}的?)\W*$)"
+    r"|^\W*关于(?=.+(?:有哪些|有什么)内容\W*$"
+    rf"|[^，,]+[，,](?:{_DOCUMENTS_ZH})?(?:都|分别|主要)?{_TELL_ZH}(?:什么|哪些)(?:内容|方面)?\W*$)"
 )
 _TO_SUM_UP = re.compile(rf"{_POLITE}(?:{_SUM_UP})\b|{_SUM_UP_ZH}", re.IGNORECASE)
 _AROUND = re.compile(
@@ -233,22 +237,33 @@ _DOCUMENT = re.compile(
 _A_DOCUMENT = re.compile(
     r"\b(?:manual|guide|handbook|book|faq|chapter|section|reference|documentation|tutorial|report"
     r"|minutes|charter|contract|agreement|letter|interview|diary|log|specification|novel|paper"
-    r"|press release|catalogue)s?\b"
+    r"|press release|catalogue|obituary)s?\b"
     r"|手册|指南|书$|[章节]$|常见问题|参考|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|公告|小说|论文|问答",
     re.IGNORECASE,
 )
 """Words for documents; a topic may have a document of its title, too."""
 
 
+_INSURES = re.compile(
+    r"\b(?:polic(?:y|ies)|contracts?|agreements?|insurance|warrant(?:y|ies)|plan)$", re.IGNORECASE
+)
+"""Documents that cover cases, and whose terms are asked for."""
+
+
 def document_asked(question: str) -> str:
     """Return what may be the title of a document of which an overview is asked for; or nothing."""
     found = _DOCUMENT.match(question.strip())
     name = next(filter(None, found.groups()), "") if found else ""
+    if found and found["covers"] and _INSURES.search(name):
+        return ""
     return re.sub(r"^(?:the|an?|this|that|your|our)\s+", "", name, flags=re.IGNORECASE)
 
 
 def is_title_of(name: str, title: str) -> bool:
     """Check that a title holds all words of a document's name, which are a good part of it."""
+    folded = title.casefold()
+    if not all(word[:_STEM] in folded for word in re.findall(r"[a-z]{4,}", name.casefold())):
+        return False  # told without words: a library has many titles
     words, held = tokens_of(name), tokens_of(title)
     if len(words) > 1 and words == held:
         return True

@@ -21,7 +21,7 @@ from .asked import tokens_of
 from .page_writer import PageWriter
 from .people import Named, introduce, is_person, tell_pairs, without_title
 from .sentences import Said, is_alike
-from .topics import Unit, units_of
+from .topics import Unit, spread_evenly, units_of
 
 _KINDS = {"PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT"}
 _COMMON = 0.3
@@ -32,6 +32,8 @@ _SPREADS = 3
 _MOST, _FEW, _RANKED, _FURTHER, _PAIRS = 8, 3, 24, 12, 6
 """Most things of a kind that are told of, beside other things, and looked at; further names, and
 pairs of things, that are told at most."""
+_HEARD = 600
+"""Passages of one document in which what introduces a person is looked for."""
 _OFTEN = 5
 """Documents or sections that name a person of whom nothing says who that is."""
 _MUCH = 50
@@ -208,7 +210,7 @@ class NamedThings(PageWriter):
             for key, labels in places.labels.items()
             if places.document_of[key] in documents and not called.isdisjoint(labels)
         ]
-        return self.scene.ordered(keys)
+        return self.scene.ordered(spread_evenly(keys, _HEARD))
 
     def _named_of(self, kind: str) -> list[tuple[str, Entity]]:
         """Return the entities of a kind, by passages and documents that name them."""

@@ -75,7 +75,10 @@ def introduce(
 
 
 def _introduced(text: str, persons: Sequence[str]) -> int:
-    return max((introduction(text, one) for one in persons), default=0)
+    """Return how well a text introduces a person by any name; Chinese ones stand apart in it."""
+    folded = text.casefold()
+    some = (one for one in persons if has_han(one) or one.casefold() in folded)
+    return max((introduction(text, one) for one in some), default=0)
 
 
 def tell_pairs(some: Sequence[Named], chunks: Sequence[Chunk], *, chinese: bool) -> list[Said]:

@@ -20,9 +20,9 @@ _DAY = re.compile(
     r"|(?P<han>\d{1,2})月(?:(?P<tag>\d{1,2})日)?",
     re.IGNORECASE,
 )
-_FEW_YEARS, _OUTER, _GAP, _BEFORE = 3, 0.02, 100, 0.4
+_FEW_YEARS, _OUTER, _GAP, _BEFORE, _NUMBERS = 3, 0.02, 100, 0.4, 2
 """Fewer years are not told; share of the years left out at either end; years before such a gap are
-numbers (*uids from 1000*) where they are at most this share of all."""
+numbers (*uids from 1000*) where they are at most this share of all, and so many different ones."""
 
 
 def dated(found: Iterable[Said]) -> dict[Said, tuple[int, int, int]]:
@@ -51,6 +51,9 @@ def year_span(texts: Iterable[str]) -> tuple[int, ...]:
         return ()
     outer = round(_OUTER * len(found))
     found = found[outer : len(found) - outer]
-    apart = [at for at in range(1, len(found)) if found[at] - found[at - 1] > _GAP]
-    found = found[max((at for at in apart if at <= _BEFORE * len(found)), default=0) :]
+    for at in range(1, len(found)):
+        is_far = found[at] - found[at - 1] > _GAP and at <= _BEFORE * len(found)
+        if is_far and len(set(found[:at])) <= _NUMBERS:
+            found = found[at:]
+            break
     return (found[0], found[-1]) if found[0] < found[-1] else (found[0],)

@@ -412,7 +412,7 @@ def is_numbered(title: str) -> bool:
 
 def number_of(title: str) -> str:
     """Return the number that a chapter's title begins with: *Chapter 36*, 第三回; else nothing."""
-    found = _NUMBERED.match(title)
+    found = _NUMBERED.match(f"{title} ")
     return _calm(found.group().strip(" .:")) if found else ""
 
 

@@ -204,6 +204,7 @@ def test_the_sentence_that_asks_does_not_end_with_a_title(question: str, asks: s
         ("Please file an ITP (Intent To Package) report.", "What is an ITP?", True),
         ("It is a bug tracking system (BTS) of old.", "What does BTS stand for?", True),
         ("Please file an ITP (see below).", "What is an ITP?", False),
+        ("An ITP (old) or an ITP (Intent To Package) is filed.", "What is an ITP?", True),
         ("A list of things (BTS) is kept.", "What is the BTS?", False),
         ("Please file an ITP (Intent To Package) report.", "What is a report?", False),
     ],
@@ -237,6 +238,9 @@ def test_an_abbreviation_that_nothing_else_defines_is_told_where_it_is_spelt_out
         ("Who’s Mr. Hale?", "Mr. Hale"),
         ("Who was Ada Brine", "Ada Brine"),
         ("Who is the mother of Ada Brine?", ""),
+        ("Who is the CEO of Acme?", ""),
+        ("Who is the Director of the Tide Station?", ""),
+        ("Who was Alfred the Great?", "Alfred the Great"),
     ],
 )
 def test_a_person_is_asked_for_by_a_name_with_small_words_in_it(question: str, person: str) -> None:
@@ -263,6 +267,7 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("How did the Gull and the Petrel differ in the storm?", ("Gull", "Petrel")),
         ("Compare Gull and Petrel: which is faster?", ("Gull", "Petrel")),
         ("Gull versus Petrel: how did they fare?", ("Gull", "Petrel")),
+        ("Compare std::list and std::deque", ("std::list", "std::deque")),
         ("The Gull and the Petrel are boats. How do Gull and Petrel relate?", ("Gull", "Petrel")),
         ("stable 和 testing 有什么区别？", ("stable", "testing")),
         ("关羽与张飞的性格有何不同？", ("关羽", "张飞")),
@@ -973,6 +978,10 @@ def test_a_heading_that_asks_for_the_same_thing_is_a_sign_of_its_definition() ->
         ("此人乃孔明也。孔明乃诸葛家之子。", "孔明", True),
         ("吾非孔明，乃孔明之友也", "孔明", False),
         ("允窥之，乃府中歌伎貂蝉也", "貂蝉", True),
+        ("视之，乃云长、翼德也", "翼德", False),
+        ("乃遣使往见刘备也", "刘备", False),
+        ("名字李华写错了，学号李华也不对", "李华", False),
+        ("亮字孔明，道号卧龙", "孔明", True),
     ],
 )
 def test_a_chinese_person_is_introduced_by_name_style_or_place(
@@ -1054,6 +1063,10 @@ def test_a_chinese_fact_is_declined_where_no_sentence_is_like_the_question(
         ("Ann is a proud, silly woman.", "Ann", 2),
         ("We saw that Ann was a proud, silly woman.", "Ann", 1),
         ("They sat down with Ann, her son, and daughter.", "Ann", 0),
+        ("Ann is our chief engineer and co-founder.", "Ann", 3),
+        ("Ann, our chief engineer and co-founder, left.", "Ann", 3),
+        ("Ann is his sister and lives with him.", "Ann", 3),
+        ("Ann is the Director of Sales, and lives here.", "Ann", 3),
         ("Ann, his two sisters, the husband of the eldest, and a clerk came.", "Ann", 0),
         ("They called on Ann, the Lucases, and all their neighbours.", "Ann", 0),
         ("It is Ann, my aunt.", "Ann", 2),

@@ -433,6 +433,7 @@ def test_a_window_ends_where_a_list_or_a_heading_begins() -> None:
         ("请总结一下会议纪要的主要内容", "会议纪要"),
         ("What is this about?", ""),
         ("What do these documents say about backups?", ""),
+        ("What does the insurance contract cover?", ""),
         ("What is a keeper?", ""),
         ("How does the manual describe fog?", ""),
     ],
@@ -463,6 +464,9 @@ def test_numbers_long_before_the_years_are_no_years() -> None:
     years = [f"Built in {year}." for year in (1990, 1995, 1999, 2004, 2010, 2011)]
 
     assert year_span([*years, "Users from 1000 on.", "Groups from 1000 to 1012."]) == (1990, 2011)
+    assert year_span([f"Built in {year}." for year in (1066, 1087, 1100, 1337, 1500, 1600)]) == (
+        1066, 1600,
+    )  # fmt: skip
     assert year_span(["Built in 1400 and in 1450, since 1460; then in 1800."]) == (1400, 1800)
 
 
@@ -480,3 +484,11 @@ def test_a_topic_is_read_off_a_chinese_question_for_an_overview(
 ) -> None:
     assert asks_to_sum_up(question) or "有什么说法" in question
     assert Asked.read(question, lambda _word: 1.0).subject == subject
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["关于赤壁之战，曹操说了什么？", "关于这件事，张三怎么说？", "文件对用户做了什么？"],
+)
+def test_what_somebody_said_of_a_thing_is_not_summed_up(question: str) -> None:
+    assert not asks_to_sum_up(question)
