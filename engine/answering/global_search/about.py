@@ -51,8 +51,10 @@ def named_part(
     name = document_asked(scene.question)
     if not name:
         return ()
-    heads = scene.chunks(keys[0] for keys in by_document.values())
-    units = units_of(list(heads.values())) if len(by_document) > 1 else []
+    heads = list(scene.chunks(keys[0] for keys in by_document.values()).values())
+    if len(by_document) == 1 and is_title_of(name, heads[0].title):
+        return list(scene.chunks(sample_chunks(by_document)).values())
+    units = units_of(heads) if len(by_document) > 1 else []
     if book := _book_asked(name, units):
         keys = sample_chunks({each: by_document[each] for each in book})
         return list(scene.chunks(keys).values())

@@ -209,6 +209,21 @@ _AROUND = re.compile(
     re.IGNORECASE,
 )
 """Words around a subject that ask for an overview of it."""
+_MANNER = re.compile(
+    r"\b(?:in|with) (?:an? )?(?:few|couple of|one|two|three|short|simple|plain)"
+    r" (?:words|sentences?|lines?|paragraphs?)\b"
+    r"|\b(?:short(?:ly)?|brief(?:ly)?|quick(?:ly)?|simply|description|hold(?:s|ing)?)\b"
+    r"|\bkinds? of (?:information|things?|content)\b"
+    r"|\b(?:can|could|will|would|might|should) (?:i|we|one|you|they|an? reader|readers|people)"
+    r" (?:find|learn|get|expect|read|see|know)(?: out(?: of)?)?\b|\bshould read\b"
+    r"|\btaken together\b|\bfrom (?:the )?(?:start|beginning) to (?:the )?(?:finish|end)\b"
+    r"|\beach(?: one| of (?:them|these))?\b"
+    r"|[给帮替]我|用[几一两三][句段]话|从头[到至]尾|简单地?|大概|大致|[说讲]一[遍下]|这?整[套个份部批]|这[套个份部批些]"
+    r"|(?:我们?|大家|读者)?能?(?:学到|看到|了解到?|得到|读到)(?:了|些)*什么|[看读]完"
+    r"|适合(?:什么样?的?|哪些|谁)人?来?[看读]?|是?干什么用?的|能不能|可不可以|能否",
+    re.IGNORECASE,
+)
+"""Words for the manner of an overview, and for its reader; they are no subject."""
 _CLOSING = re.compile(
     r"(?<=\?)\s+(?:please )?(?:(?:give|write)(?: me| us)?(?: an?| the)?"
     r"(?: (?:short|brief|quick))? (?:overview|summary|outline)"
@@ -230,8 +245,9 @@ _DOCUMENT = re.compile(
     r"|^\W*what(?:['’]s|\s(?:is|are)) (?P<about>(?!it\b|this\b|that\b).+?) (?:all )?about\W*$"
     r"|^\W*what(?:['’]s|\s(?:is|are)) in (?P<inside>.+?)\W*$"
     r"|^\W*请?(?:简单)?(?:总结|概括|概述|归纳|介绍)(?:一下)?(?P<summed_zh>[^，。？]{2,20}?)(?:的(?:主要)?内容)?\W*$"
-    r"|^《?(?P<told>[^《》，。？]{2,20}?)》?(?:这[本部份篇].{1,2})?(?:主要|大致|大概|都)?(?:是)?"
-    r"(?:讲|写|介绍|涵盖|包括|说)了?(?:的?是|些|哪些)?(?:什么|内容|哪些(?:内容|方面)?)\W*$",
+    r"|^(?P<told>《[^《》]{2,20}》|[^《》，。？]{2,20}?)(?:这[本部份篇].{1,2})?(?:主要|大致|大概|都)?(?:是)?"
+    r"(?:讲|写|介绍|涵盖|包括|说)了?(?:的?是|些|哪些)?(?:什么|内容|哪些(?:内容|方面)?)(?:故事)?\W*$"
+    r"|(?P<plot>《[^《》]{2,20}》)的?(?:主要)?(?:情节|内容|故事|梗概)",
     re.IGNORECASE,
 )
 _A_DOCUMENT = re.compile(
@@ -252,7 +268,7 @@ _INSURES = re.compile(
 
 def document_asked(question: str) -> str:
     """Return what may be the title of a document of which an overview is asked for; or nothing."""
-    found = _DOCUMENT.match(question.strip())
+    found = _DOCUMENT.search(question.strip())
     name = next(filter(None, found.groups()), "") if found else ""
     if found and found["covers"] and _INSURES.search(name):
         return ""
@@ -272,7 +288,7 @@ def is_title_of(name: str, title: str) -> bool:
 
 def is_document(name: str) -> bool:
     """Check that a name says that it is a document's: *the policy manual*, not *backups*."""
-    return _A_DOCUMENT.search(name) is not None
+    return name.startswith("《") or _A_DOCUMENT.search(name) is not None
 
 
 def asks_to_sum_up(question: str) -> bool:
@@ -301,14 +317,15 @@ class Asked:
 
         Nor are, beside an aspect, words that most of the documents have.
         """
-        question = without_closing(question)
+        whole = question = without_closing(question)
+        question = _MANNER.sub(" ", question) if _WHOLE.search(question) else question
         found = [one for one in _ASPECTS if one.nouns.search(question)]
         kinds = tuple(one for one in found if one.kind)
         least = _COMMON * weight("\0")
         if kinds and len(kinds) == len(found):
             words = _beside(kinds, _BETWEEN.sub(" ", question))
             if not any(weight(word) >= least for word in words):
-                return cls(question, kinds[0], (), kinds)
+                return cls(whole, kinds[0], (), kinds)
         found = [one for one in found if not one.kind or one.name == PEOPLE]
         ranked = [one for one in found if one.told] or found
         aspect = ranked[0] if ranked else None
@@ -319,10 +336,10 @@ class Asked:
             named = (one for one in clauses if _ON.match(one))
             words = tokens(_LIGHT.sub(" ", content_words(" ".join(named))))
         else:
-            content = content_words(_REPORTS.sub(" ", _AROUND.sub(" ", question)))
+            content = content_words(_REPORTS.sub(" ", _AROUND.sub(" ", question.strip())))
             is_light = _SUMMARY.search(question) is not None
             words = tokens(_LIGHT.sub(" ", content) if is_light else content)
-        return cls(question, aspect, tuple(dict.fromkeys(words)))
+        return cls(whole, aspect, tuple(dict.fromkeys(words)))
 
     @property
     def relates(self) -> bool:

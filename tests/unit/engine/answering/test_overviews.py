@@ -431,6 +431,7 @@ def test_a_window_ends_where_a_list_or_a_heading_begins() -> None:
         ("What is the policy manual about?", "policy manual"),
         ("灯塔手册主要讲什么？", "灯塔手册"),
         ("请总结一下会议纪要的主要内容", "会议纪要"),
+        ("《三国演义》的主要情节是什么，请从头到尾说一遍。", "《三国演义》"),
         ("What is this about?", ""),
         ("What do these documents say about backups?", ""),
         ("What does the insurance contract cover?", ""),
@@ -449,6 +450,7 @@ def test_a_document_may_be_asked_for_by_its_title(question: str, name: str) -> N
         ("manual", "Manual of Tides and Other Movements of the Sea", False),
         ("tide manual", "Debian Policy Manual", False),
         ("灯塔手册", "《灯塔手册》", True),
+        ("《三国演义》", "《三国演义》罗贯中", True),
         ("", "Manual", False),
         ("backups", "Backups", False),
         ("the keepers of the sound", "Keepers of the Sound", True),
@@ -492,3 +494,35 @@ def test_a_topic_is_read_off_a_chinese_question_for_an_overview(
 )
 def test_what_somebody_said_of_a_thing_is_not_summed_up(question: str) -> None:
     assert not asks_to_sum_up(question)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which manuals are in this collection and what is each of them for?",
+        "What can I learn from all these files taken together?",
+        "Tell me in a few sentences what this library holds.",
+        "What kind of information do these documents contain?",
+        "Can you sum up the plot of the novel from start to finish?",
+        "Who should read these documents, and what will they learn?",
+        "给我概括一下这本书的内容。",
+        "这个文件里写了些什么？",
+        "用几句话介绍一下这整套文档。",
+        "看完这些资料我能学到什么，适合什么样的人看？",
+        "能不能用一段话说说这些文件是干什么的？",
+    ],
+)
+def test_words_for_the_manner_of_an_overview_are_no_subject(question: str) -> None:
+    assert Asked.read(question, lambda _word: 1.0).is_whole
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("What can I find in these files about printing?", ("print",)),
+        ("Tell me in a few words what these documents say about fog.", ("fog",)),
+        ("给我概括一下这本书里关于打印的内容。", ("打印",)),
+    ],
+)
+def test_a_topic_stays_beside_words_for_the_manner(question: str, subject: tuple[str, ...]) -> None:
+    assert Asked.read(question, lambda _word: 1.0).subject == subject
