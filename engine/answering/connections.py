@@ -76,7 +76,7 @@ _PRONOUN = re.compile(r"^(?:He|She|It|They)\b|^[他她它](?!们)")
 
 _TIE = re.compile(
     r"\b(?:(?:grand|step)?(?:father|mother|son|daughter|brother|sister|child)(?:ren|s)?(?:-in-law)?|wife"
-    r"|husband|uncle|aunt|nephew|niece|cousin|guardian|patron(?:ess)?|marri(?:ed|age)|engaged|engagement"
+    r"|husband|uncle|aunt|nephew|niece|cousin|guardian|patron(?:ess)?|marr(?:y|ies|ied|ying|iage)|engaged|engagement"
     r"|founded|succeeded|employed|supervis(?:ed|or))\b"
     r"|义[父子儿弟兄]|父子|兄弟|[之乃][父母子女兄弟姊妹妻夫侄婿]|夫人|娶|嫁|成亲|结[义亲为]|拜.{0,6}为|部将"
     r"|麾下|同窗|同乡|师徒|门生"
@@ -270,7 +270,8 @@ class _Connection:
     def _directly(self, one: _End, other: _End, steps: Sequence[_Step]) -> list[str]:
         """Return what one has to do with the other in a sentence, then further ones."""
         first, *further = steps
-        near = [step for step in further if step.length <= first.length + _NEAR][: _DIRECT - 1]
+        farthest = first.length + _NEAR + (_TIED if _TIE.search(first.quote.quote) else 0.0)
+        near = [step for step in further if step.length <= farthest][: _DIRECT - 1]
         told = self._told(one, other, first)
         head = self._say(
             f"{one.name} and {other.name} are directly connected: {told}",

@@ -47,6 +47,12 @@ _GENERAL = frozenset(
     ("boy", "child", "creature", "fellow", "gentleman", "girl", "lady", "man", "person", "woman")
 )
 """Words that say of a person no more than that."""
+_BEFORE_NAMES = """
+aunt brother captain colonel count countess doctor duchess duke father general king lady lord
+madam major master mother prince princess professor queen saint sister uncle
+"""
+_RANKS = frozenset(_BEFORE_NAMES.split())
+"""Words that stand before a name as a part of it."""
 _QUOTES = "\"'“”"
 _ASIDE = r"[\"'”’]?(?:\s*\([^()]{1,60}\))?[\"'”’)]*"
 _NO_ROLE = (
@@ -114,7 +120,7 @@ def introduction(text: str, person: str) -> int:
         return 3 if _introduces_in_chinese(text, person) else 0
     if person.strip(_QUOTES).casefold() not in text.casefold():
         return 0
-    text = _WRAP.sub(" ", text)
+    text = _WRAP.sub(" ", text.replace("**", ""))
     name = rf"{_SPEAKS}\b{re.escape(person.strip(_QUOTES))}(?!\w)"
     said = rf"{name}(?: of (?-i:[A-Z]\w+))?{_ASIDE}(?P<link>{_LINK}){_ROLE}"
     first = re.search(f"{_FIRST}{said}", text, re.I)
@@ -133,8 +139,11 @@ def introduction(text: str, person: str) -> int:
         return 2 if called or (told and not _says_little(told["role"])) else 1
     if first and _is_told(first):
         return 2
-    named = re.search(rf"\bthe\s+(?P<role>(?-i:[a-z-]{{4,}}\s+){{1,3}}){name}", text, re.I)
-    return 1 if named is not None and is_role(named["role"]) else 0
+    below = r"\bthe\s+(?P<role>(?-i:[a-z-]{4,}\s+){1,3})"
+    ranked = r"(?:^|[.!?]\s)(?-i:(?P<office>[A-Z][a-z]{3,}(?:-[A-Z][a-z]+)?)\s)"
+    named = re.search(f"(?:{below}|{ranked}){name}", text, re.I)
+    role = (named["role"] or named["office"]).casefold() if named else ""
+    return 1 if is_role(role) and role not in _RANKS else 0
 
 
 def _says_little(phrase: str) -> bool:

@@ -96,7 +96,8 @@ def _with_places(
             continue
         citation = next((one for one in citations if _span(one) == _span(citation)), citation)
         citations += [citation] if citation not in citations else []
-        said = "" if is_book or len(citation.quote) > _LONG else strip_markdown(citation.quote)
+        is_bare = is_book or len(citation.quote) > _LONG or "-----" in citation.quote
+        said = "" if is_bare else strip_markdown(citation.quote)
         colon = ("：" if language == "zh" else ": ") if said else ""
         called.append(f"{place[1]}{colon}{said} [{citation.number}]")
     if not is_book or all(is_telling(title) for _, title in shown):
