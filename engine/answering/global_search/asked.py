@@ -199,9 +199,16 @@ _SUM_UP_ZH = (
     r"|^\W*关于(?=.+(?:有哪些|有什么)内容\W*$"
     rf"|[^，,]+[，,](?:{_DOCUMENTS_ZH})?(?:都|分别|主要)?{_TELL_ZH}(?:什么|哪些)(?:内容|方面)?\W*$)"
 )
-_TO_SUM_UP = re.compile(rf"{_POLITE}(?:{_SUM_UP})\b|{_SUM_UP_ZH}", re.IGNORECASE)
+_BROADLY = (
+    r"\b(?:walk|run|take|talk) (?:me|us) through\b|\bbring (?:me|us) up to speed\b"
+    r"|\b(?:short|brief|quick|rough) (?:portrait|sketch|account|tour) of\b|\bthe gist of\b"
+    r"|\bthe (?:broad|big|general|overall) picture\b|\btl;?dr\b"
+    r"|梳理一下|综述|(?:整体|总体|全面)(?:地)?(?:介绍|说明)|来龙去脉"
+)
+"""Words for a broad answer, wherever they stand."""
+_TO_SUM_UP = re.compile(rf"{_POLITE}(?:{_SUM_UP})\b|{_SUM_UP_ZH}|{_BROADLY}", re.IGNORECASE)
 _AROUND = re.compile(
-    rf"{_POLITE}(?:{_SUM_UP}|tell (?:me|us)(?: (?:all|everything))? about|describe)"
+    rf"{_BROADLY}|{_POLITE}(?:{_SUM_UP}|tell (?:me|us)(?: (?:all|everything))? about|describe)"
     r"(?: what| how| the documents say about)?\s"
     rf"|{_SUM_UP_ZH}|^\W*请?介绍一下"
     r"|(?:都|分别)?(?:说|讲|写|谈|介绍|提到)(?:了|到)?(?:些|了些)?什么\W*$|(?:的|有哪些|有什么)内容\W*$"
@@ -216,11 +223,12 @@ _MANNER = re.compile(
     r"|\bkinds? of (?:information|things?|content)\b"
     r"|\b(?:can|could|will|would|might|should) (?:i|we|one|you|they|an? reader|readers|people)"
     r" (?:find|learn|get|expect|read|see|know)(?: out(?: of)?)?\b|\bshould read\b"
-    r"|\btaken together\b|\bfrom (?:the )?(?:start|beginning) to (?:the )?(?:finish|end)\b"
+    r"|\b(?:please|pls|thanks|roughly|(?:i am |i['’]m )?new here|pile of|taken together)\b"
+    r"|\bfrom (?:the )?(?:start|beginning) to (?:the )?(?:finish|end)\b"
     r"|\beach(?: one| of (?:them|these))?\b"
     r"|[给帮替]我|用[几一两三][句段]话|从头[到至]尾|简单地?|大概|大致|[说讲]一[遍下]|这?整[套个份部批]|这[套个份部批些]"
     r"|(?:我们?|大家|读者)?能?(?:学到|看到|了解到?|得到|读到)(?:了|些)*什么|[看读]完"
-    r"|适合(?:什么样?的?|哪些|谁)人?来?[看读]?|是?干什么用?的|能不能|可不可以|能否",
+    r"|适合(?:什么样?的?|哪些|谁)人?来?[看读]?|是?干什么用?的|能不能|可不可以|能否|告诉我|列个|就行|合起来",
     re.IGNORECASE,
 )
 """Words for the manner of an overview, and for its reader; they are no subject."""
@@ -244,6 +252,9 @@ _DOCUMENT = re.compile(
     r" (?:cover|contain|discuss|deal with|treat|teach|talk about)\W*$"
     r"|^\W*what(?:['’]s|\s(?:is|are)) (?P<about>(?!it\b|this\b|that\b).+?) (?:all )?about\W*$"
     r"|^\W*what(?:['’]s|\s(?:is|are)) in (?P<inside>.+?)\W*$"
+    r"|\b(?:describe|explain|tell me|know)(?: \w+){0,3}? what (?P<deals>.{3,80}?)"
+    r" (?:covers?|deals? with|contains?|is about|discusses)\W*$"
+    r"|\bthrough (?:the )?chapters of (?P<chapters>.+?)\W*$"
     r"|^\W*请?(?:简单)?(?:总结|概括|概述|归纳|介绍)(?:一下)?(?P<summed_zh>[^，。？]{2,20}?)(?:的(?:主要)?内容)?\W*$"
     r"|^(?P<told>《[^《》]{2,20}》|[^《》，。？]{2,20}?)(?:这[本部份篇].{1,2})?(?:主要|大致|大概|都)?(?:是)?"
     r"(?:讲|写|介绍|涵盖|包括|说)了?(?:的?是|些|哪些)?(?:什么|内容|哪些(?:内容|方面)?)(?:故事)?\W*$"

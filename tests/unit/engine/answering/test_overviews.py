@@ -429,6 +429,8 @@ def test_a_window_ends_where_a_list_or_a_heading_begins() -> None:
         ("Please give me a short overview of the keepers' guide.", "keepers' guide"),
         ("What’s in the handbook?", "handbook"),
         ("What is the policy manual about?", "policy manual"),
+        ("Could you describe in brief what the tide manual deals with?", "tide manual"),
+        ("Please walk me through the chapters of the tide manual.", "tide manual"),
         ("灯塔手册主要讲什么？", "灯塔手册"),
         ("请总结一下会议纪要的主要内容", "会议纪要"),
         ("《三国演义》的主要情节是什么，请从头到尾说一遍。", "《三国演义》"),
@@ -486,6 +488,19 @@ def test_a_topic_is_read_off_a_chinese_question_for_an_overview(
 ) -> None:
     assert asks_to_sum_up(question) or "有什么说法" in question
     assert Asked.read(question, lambda _word: 1.0).subject == subject
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "A short portrait of the festival, please",
+        "How do tides work, just the broad picture",
+        "Could you run me through what these manuals say on fog?",
+        "防火墙这块的内容帮我梳理一下",
+    ],
+)
+def test_words_for_a_broad_answer_ask_to_sum_up_wherever_they_stand(question: str) -> None:
+    assert asks_to_sum_up(question)
 
 
 @pytest.mark.parametrize(
