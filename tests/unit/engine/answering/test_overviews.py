@@ -525,6 +525,7 @@ def test_what_somebody_said_of_a_thing_is_not_summed_up(question: str) -> None:
         "用几句话介绍一下这整套文档。",
         "看完这些资料我能学到什么，适合什么样的人看？",
         "能不能用一段话说说这些文件是干什么的？",
+        "能不能用几句话告诉我整部书说了什么？",
     ],
 )
 def test_words_for_the_manner_of_an_overview_are_no_subject(question: str) -> None:
