@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from ..config import RetrieveSettings
 from ..errors import QuestionError
@@ -28,7 +28,6 @@ from ..storage.graph_api import (
     NamedPlace,
     QuestionNames,
     WalkSnapshot,
-    chunk_table,
     read_chunks,
 )
 from ..storage.library import Library, unit_length
@@ -144,7 +143,6 @@ class HybridRetriever:
         self._judge = judge
         self._postprocessors: tuple[BaseNodePostprocessor, ...] = ()
         self._home: Callable[[], AbstractContextManager[HybridRetriever]] | None = None
-        self._titles: tuple[WalkSnapshot, frozenset[str]] | None = None
         self._views = FilteredViewCache(library, half_life_days=settings.half_life_days)
 
     def only(self, within: DocumentFilter | None) -> HybridRetriever:
@@ -197,9 +195,8 @@ class HybridRetriever:
         """Search passages, best first, each with its list scores and walk path.
 
         With `within`, every list and the walk see only the documents that it admits.
-        `on_event` hears
-        of each stage as it ends. `expander` makes the searches of this one instead of the
-        retriever's own; `rescore` changes the scores before passages are read.
+        `on_event` hears of each stage as it ends. `expander` makes the searches of this one instead
+        of the retriever's own; `rescore` changes the scores before passages are read.
 
         Raises:
             QuestionError: a `top_k` below 1.
@@ -381,16 +378,9 @@ class HybridRetriever:
             return view.find_entities(connection, text)
 
     def titles(self, within: DocumentFilter | None = None) -> frozenset[str]:
-        """Return the titles of visible documents; read once for a view of the library."""
-        titled = select(chunk_table.c.document_id, chunk_table.c.title).distinct()
+        """Return the titles of visible documents."""
         with self._library.read() as connection:
-            view = self._views.current(connection, within or self._within).view
-            known = self._titles
-            if known is None or known[0] is not view:
-                seen, rows = frozenset(view.documents), connection.execute(titled)
-                known = (view, frozenset(row.title for row in rows if row.document_id in seen))
-                self._titles = known
-            return known[1]
+            return self._views.titles(connection, within or self._within)
 
     def other_names(
         self, keys: Sequence[str], within: DocumentFilter | None = None

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from ..storage.files import load_snapshot
-from ..storage.graph_api import WalkSnapshot, derived_stamp, follow_changes
+from ..storage.graph_api import WalkSnapshot, chunk_table, derived_stamp, follow_changes
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from .fusion import Scores, time_decay
@@ -34,6 +34,7 @@ class FilteredViewCache:
         self._guard = threading.Lock()
         self._stamp = ""
         self._shown: dict[str, FilteredView] = {}
+        self._titles: tuple[WalkSnapshot, frozenset[str]] | None = None
 
     def current(self, connection: Connection, within: DocumentFilter | None) -> FilteredView:
         """Return the view for a filter, within a connection's snapshot."""
@@ -52,6 +53,17 @@ class FilteredViewCache:
                     del self._shown[next(key for key in self._shown if key)]
                 self._shown[within.key] = shown
             return self._shown[within.key]
+
+    def titles(self, connection: Connection, within: DocumentFilter | None) -> frozenset[str]:
+        """Return the titles of the documents that a filter admits; read once for a view."""
+        view = self.current(connection, within).view
+        known = self._titles
+        if known is None or known[0] is not view:
+            titled = select(chunk_table.c.document_id, chunk_table.c.title).distinct()
+            seen, rows = frozenset(view.documents), connection.execute(titled)
+            known = view, frozenset(row.title for row in rows if row.document_id in seen)
+            self._titles = known
+        return known[1]
 
     def _present(self, connection: Connection) -> WalkSnapshot:
         """Return the view of now: the last one where it can follow what changed, else read."""

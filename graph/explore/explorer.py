@@ -52,6 +52,8 @@ CONCEPT_SHARE = 0.5
 """Weight of a concept as an intermediate node; generic phrases connect anything."""
 MAX_SHARED_CHUNKS = 60
 """Maximum number of chunks read for sentences that name two entities."""
+MAX_COUNTED = 2_000
+"""Maximum number of chunks that name an entity in which others are counted."""
 _LIKE_ENOUGH = 70
 _CALLED_LIKE_IT = 200
 """Maximum names listed for similar spelling alone."""
@@ -257,9 +259,12 @@ class Explorer:
         return read_chunks(self._connection, chunk_ids)
 
     def named_with(self, name: str, *, kind: str, limit: int) -> list[EntityView]:
-        """Return the entities of a type that most of the chunks name that name an entity."""
+        """Return the entities of a type that most of the chunks name that name an entity.
+
+        Of very many chunks some are counted.
+        """
         number, seen = self.number(name), self._seen
-        ids = self._chunks_naming(seen.entities[number].keys, links.c.key)
+        ids = sorted(self._chunks_naming(seen.entities[number].keys, links.c.key))[:MAX_COUNTED]
         beside = rows_in(
             self._connection, select(links.c.key, links.c.chunk_id), links.c.chunk_id, ids
         )

@@ -177,7 +177,9 @@ def books_of(units: Sequence[Unit]) -> tuple[list[Book], list[Unit]]:
 
 
 _INDEX = re.compile(r"(?:index|contents|toc|readme)(?:[._-]\w+)*", re.IGNORECASE)
-_ENTRY = re.compile(r"^(?:[-*]|\d+\.) (.+)$", re.MULTILINE)
+_PARTS_OF_BOOK = 4
+"""Entries of a level that rather are parts than chapters, at most."""
+_ENTRY = re.compile(r"^( *)(?:[-*]|\d+\.) (?:[IVXLC]+\. )?(.+)$", re.MULTILINE)
 
 
 def is_index(file: str) -> bool:
@@ -188,7 +190,8 @@ def is_index(file: str) -> bool:
 def indexed_book(units: Sequence[Unit]) -> Book | None:
     """Return the documents of a folder as the book of its index page; None where it has none.
 
-    Its chapters are those that the page lists, else those that are numbered as chapters.
+    Its chapters are those that the page lists, on the outermost level with more than a few, else
+    those that are numbered as chapters.
     """
     ranked = sorted(
         (unit.document_id.count("/"), not file.startswith("index"), unit.document_id, at)
@@ -202,9 +205,14 @@ def indexed_book(units: Sequence[Unit]) -> Book | None:
     if not all(unit.document_id.startswith(f"{folder}/" if folder else "") for unit in units):
         return None
     titled = {plain_title(unit.chunks[0].title): unit for unit in units if unit != index}
-    entries = (entry for chunk in index.chunks for entry in _ENTRY.findall(chunk.text))
-    listed = dict.fromkeys(plain_title(entry.strip()) for entry in entries)
-    chapters = [titled[entry] for entry in listed if entry in titled]
+    levels: defaultdict[str, list[Unit]] = defaultdict(list)
+    for chunk in index.chunks:
+        for indent, entry in _ENTRY.findall(chunk.text):
+            unit = titled.get(plain_title(entry.strip()))
+            if unit is not None and unit not in levels[indent]:
+                levels[indent].append(unit)
+    listed = [some for _, some in sorted(levels.items()) if len(some) >= MIN_CHAPTERS]
+    chapters = next((some for some in listed if len(some) > _PARTS_OF_BOOK), (listed or [[]])[0])
     if len(chapters) < MIN_CHAPTERS:
         found = ((unit, _NUMBERED.match(unit.chunks[0].title)) for unit in units)
         numbered = [(int(match["number"]), unit.document_id, unit) for unit, match in found

@@ -100,6 +100,12 @@ def test_a_title_keeps_a_number_that_a_quotation_mark_stands_on() -> None:
     ("contents", "numbered", "chapters"),
     [
         pytest.param("- 1. Wages\n  - Fog\n- Oil\n- Nowhere", False, [], id="two"),
+        pytest.param(
+            "- I. Oil\n  - Wages\n  - Fog\n  - Oil", False, ["Wages", "Fog", "Oil"], id="below"
+        ),
+        pytest.param(
+            "- I. Fog\n- II. Oil\n- III. Wages", False, ["Fog", "Oil", "Wages"], id="roman"
+        ),
         pytest.param("- 1. Oil\n- Fog\n- Wages", False, ["Oil", "Fog", "Wages"], id="listed"),
         pytest.param("Of lamps.", True, ["Oil", "Fog", "Wages"], id="numbered"),
         pytest.param("Of lamps.", False, [], id="neither"),
