@@ -65,13 +65,18 @@ class UsageLog:
             return _sums(connection, day).since(self._written.get(day, Usage()))
 
     def rows(self) -> list[StageUsage]:
-        """Return usage by day, stage and model, in that order."""
+        """Return usage by day, stage and model, in that order, with what waits to be written."""
+        rows: dict[_Place, dict[str, Any]] = {}
         with self._lock:
             self._flush()
-        with self._library.read() as connection:
-            query = select(usage).order_by(usage.c.day, usage.c.stage, usage.c.model)
-            rows = connection.execute(query)
-            return [StageUsage(**row._mapping, currency=self._currency) for row in rows]
+            with self._library.read() as connection:
+                for row in connection.execute(select(usage)):
+                    rows[_Place(row.day, row.stage, row.model)] = dict(row._mapping)
+            for place, (waiting, failed) in self._waiting.items():
+                added = _counts(waiting, failed=failed)
+                before = rows.get(place, place._asdict() | dict.fromkeys(added, 0))
+                rows[place] = before | {name: before[name] + value for name, value in added.items()}
+        return [StageUsage(**rows[place], currency=self._currency) for place in sorted(rows)]
 
     def _flush(self) -> None:
         """Write what waits; it goes on waiting where the database is busy."""
@@ -154,8 +159,9 @@ def drop_stale_replies(connection: Connection) -> None:
     connection.execute(delete(replies).where(replies.c.generation != facts_generation(connection)))
 
 
-def _book(connection: Connection, place: _Place, waiting: Usage, *, failed: int) -> None:
-    added = {
+def _counts(waiting: Usage, *, failed: int) -> dict[str, float]:
+    """Return the columns of a row that calls add to."""
+    return {
         "calls": waiting.calls,
         "failed": failed,
         "prompt_tokens": waiting.prompt_tokens,
@@ -163,6 +169,10 @@ def _book(connection: Connection, place: _Place, waiting: Usage, *, failed: int)
         "completion_tokens": waiting.completion_tokens,
         "cost": waiting.cost,
     }
+
+
+def _book(connection: Connection, place: _Place, waiting: Usage, *, failed: int) -> None:
+    added = _counts(waiting, failed=failed)
     statement = insert(usage).values(**place._asdict(), **added)
     connection.execute(
         statement.on_conflict_do_update(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -101,6 +102,31 @@ def test_usage_tells_what_the_provider_had_kept(
     run = CliRunner().invoke(app, ["usage", "--library", str(tmp_path / "library")])
     told = "2 calls, 2,000 tokens in (1,500 of them cached by the provider), 10 out"
     assert run.stdout.splitlines() == [f"  2026-01-01 map (m): {told}, free", f"  in all {told}"]
+
+
+def test_usage_holds_what_waits_while_another_writes(tmp_path: Path) -> None:
+    with closing(Library(tmp_path / "library")) as held, closing(UsageLog(held)) as ledger:
+        written = Usage(calls=2, prompt_tokens=20, completion_tokens=3)
+        ledger.add(day="2026-01-02", stage="map", model="m", usage=written)
+        holding, done = threading.Event(), threading.Event()
+
+        def write() -> None:
+            with held.write():
+                holding.set()
+                done.wait(60)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        holding.wait()
+        ledger.add(day="2026-01-02", stage="map", model="m", usage=written, failed=1)
+        ledger.add(day="2026-01-01", stage="map", model="m", usage=written)
+        during = ledger.rows()
+        done.set()
+        writer.join()
+    with closing(Library(tmp_path / "library")) as held, closing(UsageLog(held)) as ledger:
+        assert ledger.rows() == during
+    told = [(row.day, row.calls, row.failed, row.prompt_tokens) for row in during]
+    assert told == [("2026-01-01", 2, 0, 20), ("2026-01-02", 4, 1, 40)]
 
 
 def _until_it_waits(process: Forked) -> None:

@@ -18,7 +18,7 @@ export function adding({ onAdded, drops }) {
     multiple: true,
     class: "unseen",
     tabindex: "-1",
-    "aria-label": t("adding.choose"),
+    "aria-hidden": "true", // the button beside it opens it
   });
   const namespace = el("input", { autocomplete: "off", spellcheck: "false" });
   const tags = el("input", { autocomplete: "off", placeholder: "red, blue" });
