@@ -53,6 +53,7 @@ from .providers.llm_clients import Models
 from .retrieval.passages import embedder
 from .retrieval.retriever import HybridRetriever
 from .routing.router import QueryRouter, QuerySelector
+from .routing.scope import ScopeClassifier
 from .storage.bm25_index import KeywordIndex
 from .storage.graph_api import graph_errors, is_fresh, sentence_spans
 from .storage.graph_views import GraphViewCache
@@ -221,6 +222,9 @@ class Components:
             ),
             None,
         )
+        self._scope = ScopeClassifier(
+            {identity_of(model): model.get_query_embedding for model in embed_models}
+        )
         self._tokeniser = load_tokeniser()
         self.graph_views = GraphViewCache(library)
         self._history = history
@@ -341,19 +345,14 @@ class Components:
             reports_for=lazy_reports.now if lazy_reports is not None else None,
             reader=self._reader,
             likeness=self._likeness,
+            about_whole=lambda question: self._scope(question).is_whole,
         )
         self.brief = self.overview.with_effort("low")
 
     def _build_routing(self) -> None:
-        settings, retriever, model = self._settings.route, self.retriever, self._sentence_model
-        english_only = model is not None and reads_english_only(model)
+        settings, retriever = self._settings.route, self.retriever
         selector = QuerySelector(
-            model,
-            readable=self._tokeniser.readable if english_only else lambda _question: 1.0,
-            identity=identity_of(model) if model is not None else "",
-            known_names=lambda question, within: len(
-                {place.label for place in retriever.find_entities(question, within)}
-            ),
+            self._scope,
             find=self.local.search,
             ask=build_router_llm(self._models) if settings.by_model else None,
             sure=settings.sure,

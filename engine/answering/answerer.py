@@ -349,7 +349,9 @@ class LocalAnswerer:
     ) -> Answer | None:
         """Return how two things are connected; None where that is not asked for."""
         steps = Tracer(on_event)
-        draft = self._connections.answer(question, within=within)
+        draft = self._connections.answer(
+            question, within=within, find=lambda: self.search(question, within).passages
+        )
         if draft is None:
             return None
         steps.record("connect", draft.detail, draft.text, question, **draft.figures)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -34,7 +34,7 @@ from ..storage.graph_api import (
 from ..storage.graph_views import GraphViewCache
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
-from ..types import Citation
+from ..types import Citation, Passage
 from .connection_questions import ARTICLE, CLASS, connection_pairs
 from .extractive.block_candidates import Reader
 from .global_search.standalone import is_listing, stands_alone
@@ -60,8 +60,10 @@ _POOR, _SPOKEN, _NEXT, _BARE, _FOREIGN = 2.0, 0.3, 0.1, 0.3, 0.4
 say what its title names, and for one in another language than the question."""
 _NEAR, _GOOD = 0.4, 1.7
 """Further sentences are so near to the first one; greatest length of a step to a shared entity."""
-_READ, _READING = 8, 0.5
-"""Sentences that a reader orders, and the length that it adds to the one it likes least."""
+_FOUND = 0.3
+"""Length taken off in a passage that the question finds, times its fused score."""
+_READ, _READING, _LOGITS = 8, 0.5, 5.0
+"""Sentences that a reader orders, and the length that it adds to those so many logits below."""
 _MAX_QUOTE = 400
 """Maximum length of a sentence in characters."""
 _APART = 3
@@ -120,18 +122,28 @@ class ConnectionAnswerer:
         self._views = views
         self._reader = reader
 
-    def answer(self, question: str, *, within: DocumentFilter | None) -> Draft | None:
-        """Return the connection; None where none is asked for, or neither thing is known."""
+    def answer(
+        self,
+        question: str,
+        *,
+        within: DocumentFilter | None,
+        find: Callable[[], Sequence[Passage]] = tuple,
+    ) -> Draft | None:
+        """Return the connection; None where none is asked for, or neither thing is known.
+
+        `find` gives the passages that retrieval finds for the question.
+        """
         pairs = connection_pairs(question)
         if not pairs:
             return None
+        near = {each.chunk_id: each.scores.get("fused", 0.0) for each in find()}
         language = language_of(question)
         with self._library.read() as connection, graph_errors():
             seen = self._views.current(connection, within)
             explorer = Explorer(
                 connection, seen, page_of=lambda _document, _offset: None, language=language
             )
-            return _Connection(explorer, language, self._reader).draft(pairs)
+            return _Connection(explorer, language, near, self._reader).draft(pairs)
 
 
 @dataclass(frozen=True)
@@ -163,6 +175,7 @@ class _Connection:
 
     explorer: Explorer
     language: Language
+    near: Mapping[str, float]
     reader: Reader | None = None
     citations: list[Citation] = field(default_factory=list)
     known: dict[tuple[str, str], list[_Step]] = field(default_factory=dict)
@@ -294,12 +307,13 @@ class _Connection:
 
     def _together(self, one: _End, other: _End) -> Iterator[_Step]:
         ends = ((one, other), (other, one))
-        for chunk, *titled in self.explorer.shared_chunks(one.id, other.id):
-            foreign = _FOREIGN if is_chinese(chunk.text) != (self.language == "zh") else 0.0
+        for chunk, *titled in self.explorer.shared_chunks(one.id, other.id, first=self.near):
+            more = _FOREIGN if is_chinese(chunk.text) != (self.language == "zh") else 0.0
+            more -= _FOUND * self.near.get(chunk.id, 0.0)
             names = [_any_name(end, against, self.explorer, chunk) for end, against in ends]
             for step in _of_chunk(chunk, names, titled):
                 pronoun = step.pronoun and (one.name if titled[0] else other.name)
-                yield replace(step, length=round(step.length + foreign, 6), pronoun=pronoun)
+                yield replace(step, length=round(step.length + more, 6), pronoun=pronoun)
 
     def _stated(self, one: _End, other: _End, found: Sequence[_Step]) -> list[_Step]:
         """Add the predicates that the graph takes from sentences that name both."""
@@ -332,7 +346,7 @@ class _Connection:
         asked = f"What is the relationship between {one.name} and {other.name}?"
         first = steps[:_READ]
         logits = self.reader(asked, [f"{step.quote.title}: {step.quote.quote}" for step in first])
-        worse = _READING * (logits.max() - logits) / (np.ptp(logits) or 1.0)
+        worse = _READING * np.minimum((logits.max() - logits) / _LOGITS, 1.0)
         weighed = [
             replace(step, length=round(step.length + float(more), 5))
             for step, more in zip(first, worse, strict=True)

@@ -1,8 +1,8 @@
 """Query router: local, global or both.
 
-`QuerySelector` hears the rules, the likeness to examples and, where these are in doubt, a language
-model: one short call whose reply is read tolerantly. `llamaindex.LibraryRouter` is the same as
-LlamaIndex's `RouterQueryEngine`.
+`QuerySelector` hears the classifier of scopes and, where that is in doubt, what retrieval finds and
+a language model: one short call whose reply is read tolerantly. `llamaindex.LibraryRouter` is the
+same as LlamaIndex's `RouterQueryEngine`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import Any, Protocol, get_args
 
 from ..answering.combined import combine_answers, global_events, local_events
 from ..answering.connection_questions import connection_pairs
@@ -30,9 +29,8 @@ from ..retrieval.retriever import SearchResult
 from ..storage.graph_api import Prompt, find_json
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Mode, Route, Turn
-from .examples import ExampleSimilarity, fit_examples, load_pretrained
-from .rules import SURE as SURE_OF_HALVES
 from .rules import (
+    SUMS_UP,
     classify_scope,
     concentration_of,
     explain_ambiguous,
@@ -42,9 +40,8 @@ from .rules import (
     explain_split,
     goes_both_ways,
 )
-
-if TYPE_CHECKING:
-    from ..embeddings.embedding_model import EmbeddingModel
+from .rules import SURE as SURE_OF_HALVES
+from .scope import Scope, ScopeClassifier
 
 
 class Answering(Protocol):
@@ -166,7 +163,6 @@ SCHEMA: dict[str, Any] = {
     "required": ["mode", "reason"],
     "additionalProperties": False,
 }
-SUMS_UP = "asks to sum up"
 CONFIDENCE = 0.85
 """Confidence of a model's decision, and of a question for a connection."""
 _MAX_OUTPUT_TOKENS = 256
@@ -231,38 +227,6 @@ def _route(mode: Mode, reason: str, language: Language) -> Route:
 
 SURE = 0.65
 """Confidence below which a model is asked, or both routes are taken."""
-_READS = 0.5
-"""Minimum readable share for the embedding model to be consulted."""
-
-
-class PrototypeClassifier:
-    """Prototype classifier by an embedding model, fitted once for each language.
-
-    `identity` is the model's: what is shipped for it need not be learnt.
-    """
-
-    def __init__(
-        self, embed_model: EmbeddingModel, *, readable: Callable[[str], float], identity: str = ""
-    ) -> None:
-        self._embed_model = embed_model
-        self._readable = readable
-        self._identity = identity
-        self._lock = Lock()
-        self._learnt: dict[Language, ExampleSimilarity] = {}
-
-    def likeness(self, question: str) -> float | None:
-        """Return −1 (one thing) to 1 (the whole); None if the model cannot read the question."""
-        if self._readable(question) < _READS:
-            return None
-        language = language_of(question)
-        with self._lock:
-            if language not in self._learnt:
-                embed = self._embed_model.get_text_embedding_batch
-                self._learnt[language] = load_pretrained(self._identity, language) or fit_examples(
-                    lambda texts: embed(list(texts)), language
-                )
-        return self._learnt[language](self._embed_model.get_text_embedding(question))
-
 
 Find = Callable[[str, DocumentFilter | None], SearchResult]
 """Retrieves for a question from the documents that a filter admits."""
@@ -272,13 +236,9 @@ class QuerySelector:
     """Chooses the way of a question: local, global or both.
 
     Args:
-        embed_model: compares a question with typical ones; without it words alone do.
-        readable: how much of a text that model reads, 0–1; None means everything.
-        identity: of that model; empty where nobody knows it.
-        find: retrieves as a local answer does, where words leave open what is asked about; None
-            goes by words alone.
-        known_names: counts the names of the knowledge graph in a question, of those documents
-            alone that may be seen; without it only the capitalised ones are seen.
+        scope: tells the scope of a question; by default by words alone.
+        find: retrieves as a local answer does, where that may change the way; None goes by the
+            question alone.
         ask: asks a language model where rules are in doubt; None asks none.
         sure: the confidence below which rules are in doubt.
         both: whether what stays in doubt goes both ways, rather than the likelier one.
@@ -290,11 +250,8 @@ class QuerySelector:
 
     def __init__(
         self,
-        embed_model: EmbeddingModel | None = None,
+        scope: Callable[[str], Scope] | None = None,
         *,
-        readable: Callable[[str], float] | None = None,
-        identity: str = "",
-        known_names: Callable[[str, DocumentFilter | None], int] | None = None,
         find: Find | None = None,
         ask: Ask | None = None,
         sure: float = SURE,
@@ -302,14 +259,7 @@ class QuerySelector:
         outlines: bool = False,
         titles: Callable[[DocumentFilter | None], frozenset[str]] | None = None,
     ) -> None:
-        self._typical = (
-            PrototypeClassifier(
-                embed_model, readable=readable or (lambda _text: 1.0), identity=identity
-            )
-            if embed_model is not None
-            else None
-        )
-        self._known_names = known_names
+        self._scope = scope or ScopeClassifier()
         self._find = find
         self._ask = ask
         self._sure = sure
@@ -336,7 +286,7 @@ class QuerySelector:
             reason = explain_route({SUMS_UP: 1.0}, "global", language_of(question))
             return Route(mode="global", reason=reason, confidence=CONFIDENCE), None
         whole, question = question, without_closing(question)
-        two = goes_both_ways(question, lambda part: self.rule(part, within)) if self._both else None
+        two = goes_both_ways(question, self.rule) if self._both else None
         if two is not None:
             reason = explain_split(*two, language_of(question))
             return Route(mode="both", reason=reason, confidence=SURE_OF_HALVES), None
@@ -353,8 +303,8 @@ class QuerySelector:
         self, question: str, within: DocumentFilter | None
     ) -> tuple[Route, SearchResult | None]:
         """Rule on a question; retrieve where what is found could change that."""
-        rule = self._rule(question, within)
-        ruled, at_most = rule(concentration=0.0), rule(concentration=1.0)
+        rule = partial(classify_scope, question, scope=self._scope(question))
+        ruled, at_most = rule(), rule(concentration=1.0)
         sure = min(ruled.confidence, at_most.confidence) >= self._sure
         if self._find is None or (sure and ruled.mode == at_most.mode):
             return ruled, None
@@ -380,16 +330,6 @@ class QuerySelector:
         )
         return replace(ruled, mode=mode, reason=f"{reason}; {why}" if why else reason)
 
-    def rule(self, question: str, within: DocumentFilter | None = None) -> Route:
-        """Local or global, by words, names and likeness alone."""
-        return self._rule(question, within)(concentration=0.0)
-
-    def _rule(self, question: str, within: DocumentFilter | None) -> Callable[..., Route]:
-        """Return the rule for a question, whose likeness and names are looked up once."""
-        count = self._known_names
-        return partial(
-            classify_scope,
-            question,
-            vector_likeness=self._typical.likeness(question) if self._typical else None,
-            known_names=count(question, within) if count is not None else 0,
-        )
+    def rule(self, question: str) -> Route:
+        """Local or global, by the question alone."""
+        return classify_scope(question, scope=self._scope(question))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -52,6 +53,10 @@ CONCEPT_SHARE = 0.5
 """Weight of a concept as an intermediate node; generic phrases connect anything."""
 MAX_SHARED_CHUNKS = 60
 """Maximum number of chunks read for sentences that name two entities."""
+FEW_SHARED_CHUNKS = 20
+"""Number of chunks below which those that hold both names as words are read, too."""
+_NAMES_ALONE = ("PERSON", "PLACE")
+"""Types whose names are other words in lower case: *Will*, *Reading*."""
 MAX_COUNTED = 2_000
 """Maximum number of chunks that name an entity in which others are counted."""
 _LIKE_ENOUGH = 70
@@ -203,17 +208,31 @@ class Explorer:
         best = sorted(ties, key=lambda node: (-round(ties[node], 9), seen.entities[node].id))
         return [self.entity_at(node) for node in best[:limit]]
 
-    def shared_chunks(self, one: str, other: str) -> list[tuple[Chunk, bool, bool]]:
+    def shared_chunks(
+        self, one: str, other: str, *, first: Collection[str] = ()
+    ) -> list[tuple[Chunk, bool, bool]]:
         """Return the chunks that name both, by place; a title names what it is about.
 
-        Each is an entity, or words that no entity is called by. With each chunk, whether the title
-        of its document is a name of the first and of the second.
+        Each is an entity, or words that no entity is called by. Of many, those of the ids `first`
+        are among them. With each chunk, whether the title of its document is a name of the first
+        and of the second.
         """
-        (first, first_titled), (second, second_titled) = map(self._naming, (one, other))
-        both = (first | first_titled) & (second | second_titled) & (first | second)
-        held = read_chunks(self._connection, sorted(both)[:MAX_SHARED_CHUNKS])
+        (named, titled), (other_named, other_titled) = map(self._naming, (one, other))
+        both = (named | titled) & (other_named | other_titled) & (named | other_named)
+        if len(both) < FEW_SHARED_CHUNKS:
+            words, other_words = map(self._in_words, (one, other))
+            both |= (named | words) & (other_named | other_words)
+        ranked = sorted(both, key=lambda key: (key not in first, key))
+        held = read_chunks(self._connection, ranked[:MAX_SHARED_CHUNKS])
         ordered = sorted(held.values(), key=lambda each: (each.document_id, each.start, each.id))
-        return [(each, each.id in first_titled, each.id in second_titled) for each in ordered]
+        return [(each, each.id in titled, each.id in other_titled) for each in ordered]
+
+    def _in_words(self, name: str) -> set[str]:
+        """Return the ids of the visible chunks that hold the name of a thing in any case."""
+        with suppress(NameUnknown):
+            entity = self._seen.entities[self.number(name)]
+            return set() if entity.type in _NAMES_ALONE else self._saying(entity.name)[0]
+        return set()
 
     def times_said(self, words: str) -> int:
         """Return how many visible chunks hold these words."""

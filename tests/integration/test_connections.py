@@ -278,6 +278,25 @@ def test_what_one_is_to_the_other_is_told_before_sentences_that_only_name_both(
     assert work.text.splitlines()[0].endswith("connected: Ned Gale, a clerk to Tam Reed. [1]")
 
 
+def test_what_the_question_finds_and_names_in_other_letters_are_read_for_a_connection(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("tools")
+    (folder / "tools.md").write_text(
+        "# Packages\n\nThe FOB tool and the KRG tool are installed on each machine. FOB is old. KRG"
+        " is new. The FOB program has a log.\n\n"
+        "## Which one?\n\n`krg` is the backend, and `fob` is a tool closer to the user that calls"
+        " `krg` for each package.\n",
+        encoding="utf8",
+    )
+    with open_engine(folder / "library") as engine:
+        engine.add(folder / "tools.md")
+        answer = engine.ask("What is the relationship between FOB and KRG?")
+        check(engine, answer)
+
+    assert "is the backend" in answer.text
+
+
 def test_words_that_no_entity_is_called_by_are_connected_through_what_is_named_beside_them(
     open_engine, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -6,7 +6,16 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from ...storage.graph_api import Chunk
-from .asked import Asked, Found, document_asked, is_document, is_title_of, tokens_of
+from .asked import (
+    Asked,
+    Found,
+    document_asked,
+    document_named,
+    is_document,
+    is_title_of,
+    tokens_of,
+    without_closing,
+)
 from .context import GlobalContext
 from .sentences import Said, is_alike, sentences_of
 from .topics import (
@@ -48,7 +57,8 @@ def named_part(
 
     A book is a folder of documents, called as its index page is.
     """
-    name = document_asked(scene.question)
+    name_in = document_named if scene.about_whole else document_asked
+    name = name_in(without_closing(scene.question))
     if not name:
         return ()
     heads = list(scene.chunks(keys[0] for keys in by_document.values()).values())

@@ -240,7 +240,8 @@ _CLOSING = re.compile(
     r"|what is (?:said|told|written)(?: about (?:it|this|that))?))?"
     r"|sum (?:it|this|that) up"
     r"|what do (?:these|the) (?:documents|texts) (?:say|tell) about (?:it|this|that))\W*$"
-    r"|(?<=[？?])\s*请?(?:简单|作|做)?(?:个|一下)?(?:总结|概括|概述|归纳)(?:一下)?\W*$",
+    r"|(?<=[？?，,])\s*(?:能不能|能否|能|可以|请|帮我|麻烦)*(?:简单|作|做)?(?:个|一下)?(?:总结|概括|概述|归纳)"
+    r"(?:一下)?吗?\W*$",
     re.IGNORECASE,
 )
 
@@ -256,8 +257,8 @@ _DOCUMENT = re.compile(
     r" (?:covers?|deals? with|contains?|is about|discusses)\W*$"
     r"|\bthrough (?:the )?chapters of (?P<chapters>.+?)\W*$"
     r"|^\W*请?(?:简单)?(?:总结|概括|概述|归纳|介绍)(?:一下)?(?P<summed_zh>[^，。？]{2,20}?)(?:的(?:主要)?内容)?\W*$"
-    r"|^(?P<told>《[^《》]{2,20}》|[^《》，。？]{2,20}?)(?:这[本部份篇].{1,2})?(?:主要|大致|大概|都)?(?:是)?"
-    r"(?:讲|写|介绍|涵盖|包括|说)了?(?:的?是|些|哪些)?(?:什么|内容|哪些(?:内容|方面)?)(?:故事)?\W*$"
+    r"|^(?P<told>《[^《》]{2,20}》|[^《》，。？]{2,20}?)(?:主要|大致|大概|到底|究竟|都)?(?:是)?"
+    r"(?:讲|写|介绍|涵盖|包括|说|涉及|谈|聊|讨论)了?(?:的?是|些|哪些)?(?:什么|内容|哪些(?:内容|方面|问题|话题)?)(?:故事)?\W*$"
     r"|(?P<plot>《[^《》]{2,20}》)的?(?:主要)?(?:情节|内容|故事|梗概)",
     re.IGNORECASE,
 )
@@ -271,6 +272,17 @@ _A_DOCUMENT = re.compile(
 """Words for documents; a topic may have a document of its title, too."""
 
 
+_AROUND_NAME = re.compile(
+    r"^(?:请问)?(?:[这那该本][本部份篇章节]?)(?=\s?\w{2})"
+    r"|(?:[这那]一?[本部份篇])(?:书|手册|文档|小说)?$|[这那]一?(?=[章节]$)|整[本部个套](?:书|手册|小说)?$|全书$|[整总]体上?$|里面?$|中$"
+)
+"""Chinese words around the name of a document: 这本, 那一章, 整本书."""
+_WITH_NAME = re.compile(
+    r"\b(?:the|this|that|our|your)\s+(?P<name>(?:[\w'’-]+\s+){1,4}?(?:manual|guide|handbook|book|faq"
+    r"|reference|documentation|tutorial|report|minutes|charter|contract|agreement|interview|diary|log"
+    r"|specification|novel|paper))\b",
+    re.IGNORECASE,
+)
 _INSURES = re.compile(
     r"\b(?:polic(?:y|ies)|contracts?|agreements?|insurance|warrant(?:y|ies)|plan)$", re.IGNORECASE
 )
@@ -283,7 +295,18 @@ def document_asked(question: str) -> str:
     name = next(filter(None, found.groups()), "") if found else ""
     if found and found["covers"] and _INSURES.search(name):
         return ""
+    if has_han(name):
+        before = ""
+        while name != before:
+            before, name = name, _AROUND_NAME.sub("", name).strip()
+        return name
     return re.sub(r"^(?:the|an?|this|that|your|our)\s+", "", name, flags=re.IGNORECASE)
+
+
+def document_named(question: str) -> str:
+    """Return the name of a document in a question about the whole of something; or nothing."""
+    found = _WITH_NAME.search(question)
+    return document_asked(question) or (found["name"] if found else "")
 
 
 def is_title_of(name: str, title: str) -> bool:
@@ -357,11 +380,6 @@ class Asked:
         """Check for a question that asks what things of a kind have to do with each other."""
         found = _BETWEEN.search(self.question)
         return found is not None and _RELATE.search(found[0]) is not None
-
-    @property
-    def is_whole(self) -> bool:
-        """Check for a question about all there is: an aspect of it, or words for the documents."""
-        return not self.subject and bool(self.aspect or _WHOLE.search(self.question))
 
     @property
     def is_chinese(self) -> bool:

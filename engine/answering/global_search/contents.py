@@ -21,7 +21,7 @@ import numpy as np
 from graph.text.cjk import has_han
 
 from ...retrieval.passages import Tracer
-from ...storage.graph_api import Chunk
+from ...storage.graph_api import Chunk, Entity
 from ..packing import Draft
 from .about import is_named, named_part, outline, parts_about
 from .asked import Asked, Found, find_subject, tokens_of
@@ -32,6 +32,7 @@ from .sentences import (
     Telling,
     central_words,
     early_first,
+    is_alike,
     is_in,
     sentences_of,
     shared_words,
@@ -46,6 +47,7 @@ from .topics import (
     group_units,
     indexed_book,
     is_numbered,
+    is_picture,
     is_telling,
     joined_units,
     key_phrases,
@@ -89,6 +91,15 @@ _OF_NAMES = 1.5
 """Weight of a name that stands out in a part, to that of the part's most central word."""
 _UNNAMED = 0.25
 """Factor for words that stand in no name."""
+_OF_STORY, _HEROES, _HEARD_OF, _HAPPENINGS = 0.5, 2, 24, 3
+"""Least share of the parts of a story that name a main person, the most of these, sentences of a
+part that a reader reads, and those that are told."""
+_BESIDE = 0.02
+"""Least share of the documents that is told of beside books."""
+_ABOUT_BOOK = "What is {} about?"
+_ABOUT_PERSON = "What happens to {} in this chapter?"
+_QUOTED = re.compile(r"\W*[\"“‘']\w|.*[“\"][^”\"]{40}")
+"""Sentences that begin with speech, or are little else."""
 
 
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
@@ -100,8 +111,10 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
             by_document[document].append(key)
     found, about = Found({}, {}, {}), list[Unit]()
     chunks: Iterable[Chunk] = ()
+    part = named_part(scene, asked, by_document) if asked.subject else ()
+    if scene.about_whole and not part:
+        asked = replace(asked, subject=())
     if asked.subject:
-        part = named_part(scene, asked, by_document)
         found = find_subject(asked, scene)
         chunks = part or found.chunks.values()
         told = not part
@@ -120,7 +133,8 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
         chunks = scene.chunks(keys).values()
         told = False
     ordered = sorted(chunks, key=lambda one: (one.document_id, one.position, one.start))
-    page = _Page(scene, watch, asked, ordered, found, len(by_document), about)
+    documents = sum(not is_picture(name) for name in by_document) or len(by_document)
+    page = _Page(scene, watch, asked, ordered, found, documents, about)
     match asked.aspect and asked.aspect.name:
         case _ if asked.aspect and asked.aspect.kind:
             return page.named() or page.whole()
@@ -296,7 +310,8 @@ class _Page(NamedThings):
             books, others = ([indexed], []) if indexed else (books, others)
         if sum(book.documents for book in books) * 2 > len(self.units):
             blocks = [self._book(book) for book in books]
-            blocks += self._topics(others, most=max(1, self.scene.plan.topics - len(books)))
+            if len(others) >= _BESIDE * len(self.units):
+                blocks += self._topics(others, most=max(1, self.scene.plan.topics - len(books)))
             told = f"in {len(books)} books" if len(books) > 1 else "in one book"
             parts = self.say(told, f"分为 {len(books)} 本书")
         else:
@@ -388,7 +403,8 @@ class _Page(NamedThings):
         most = max(1, min(3, _POINTS // max(1, len(units))))
         blocks, bare = list[str](), list[str]()
         for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
-            if said := self._central_sentences(unit, weights, most):
+            said = self._happenings(unit) or self._central_sentences(unit, weights, most)
+            if said:
                 blocks.append(self.block(unit.title, said))
             elif unit.title:
                 bare.append(f"- {unit.title}{self._heading_mark(unit)}")
@@ -416,6 +432,9 @@ class _Page(NamedThings):
         blocks = []
         for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
             names = self._standing_out([unit])
+            if said := self._happenings(unit):
+                blocks.append(self.block(unit.title + self._in_brackets(names), said))
+                continue
             most = _OF_NAMES * max(weights.values(), default=0.0)
             told = {**weights, **{word: most for name in names for word in tokens_of(name)}}
             found = sentences_of(unit.chunks, chinese=self.chinese)
@@ -424,6 +443,49 @@ class _Page(NamedThings):
             said = sorted(telling.choose(own or found, 2), key=lambda one: one.place)
             blocks.append(self.block(unit.title + self._in_brackets(names), said))
         return blocks
+
+    @cached_property
+    def _heroes(self) -> list[tuple[str, Entity]]:
+        """Return the main persons of a story that a reader can read; none of other texts."""
+        if self.scene.reader is None or self.chinese or not self._is_single:
+            return []
+        least = _OF_STORY * len(self.units)
+        return [pair for pair in self._named_of("PERSON") if self.spread[pair[1]] >= least][
+            :_HEROES
+        ]
+
+    def _happenings(self, unit: Unit, heroes: Sequence[str] = ()) -> list[Said]:
+        """Return the sentences of a part of a story that a reader finds to tell what happens.
+
+        It is asked about the main person and who stands out in the part.
+        """
+        named = [name for name, _ in self._heroes]
+        if not named:
+            return []
+        persons = {name for name, _ in self._named_of("PERSON")}
+        beside = [name for name in self._standing_out([unit]) if name in persons]
+        about = list(dict.fromkeys([*heroes] or [named[0], *beside]))[:_HEROES]
+        words = tokens_of(*about, *([] if heroes else named))
+        found = [
+            one
+            for one in sentences_of(unit.chunks, chinese=False)
+            if words & one.words and not _QUOTED.match(one.text)
+        ]
+        asked = _ABOUT_PERSON.format(" and ".join(about))
+        return self._read_best(asked, spread_evenly(found, _HEARD_OF), _HAPPENINGS)
+
+    def _read_best(self, question: str, read: Sequence[Said], most: int) -> list[Said]:
+        """Return the sentences that a reader finds to answer best, in their order."""
+        reader = self.scene.reader
+        if reader is None or self.chinese or not read:
+            return []
+        logits = reader(question, [one.text for one in read])
+        told: list[Said] = []
+        for row in np.argsort(-logits, kind="stable"):
+            is_new = not any(is_alike(read[row].words, one.words) for one in told)
+            if len(told) < most and is_new:
+                told.append(read[row])
+        return sorted(told, key=lambda one: one.place)
 
     def _standing_out(self, units: Sequence[Unit]) -> list[str]:
         """Return the names that these parts name often, and the others seldom."""
@@ -455,20 +517,30 @@ class _Page(NamedThings):
 
     def _book(self, book: Book) -> str:
         """Return a book with sentences on it and its chapters."""
-        front = sentences_of(
-            (c for unit in (*book.front, *book.chapters[:1]) for c in unit.chunks),
-            chinese=self.chinese,
-        )
-        said = self._best([one for one in front if book.front or introduces(one.text)], 2)
+        opening = {
+            chunk.id: chunk for unit in (*book.front, *book.chapters[:1]) for chunk in unit.chunks
+        }
+        front = sentences_of(opening.values(), chinese=self.chinese)
+        introducing = [one for one in front if introduces(one.text)]
+        if len(introducing) > 1 or not book.front:
+            said = self._best(introducing, 2)
+        else:
+            asked = _ABOUT_BOOK.format(book.title or "this book")
+            said = self._read_best(asked, front, 2) or self._best(front, 2)
         said.sort(key=lambda one: not introduces(one.text))
         count = self.say(f" ({book.documents} documents)", f"（{book.documents} 份文档）")
-        parts = [
+        names = [
             f"{unit.title or plain_title(unit.chunks[0].title)}{self._heading_mark(unit)}"
             for unit in book.chapters
         ]
-        chapters = self.say("Chapters: ", "章节：") + self.say("; ", "；").join(parts)
+        starts = sorted({0, *book.parts})
+        lines = []
+        for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
+            head = book.parts.get(start, self.say("Chapters", "章节")) + self.say(": ", "：")
+            if names[start:end]:
+                lines.append(f"- {head}{self.say('; ', '；').join(names[start:end])}")
         title = book.title or self.say("A book", "一部书")
-        return "\n".join((self.block(title + count, said), f"- {chapters}"))
+        return "\n".join((self.block(title + count, said), *lines))
 
     def _topics(self, units: Sequence[Unit], *, most: int) -> list[str]:
         """Return topics of alike documents, or the documents where they are no more than `most`."""

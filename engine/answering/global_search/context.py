@@ -51,6 +51,7 @@ from ...storage.tokenization import TokenWeight, tokens
 from ...types import Usage
 from ...verification.pipeline import CitationVerifier
 from ..extractive.block_candidates import Reader
+from .topics import shared_endings, without_ending
 
 
 def filter_reports_by_access(
@@ -369,7 +370,8 @@ class GlobalContext:
 
     `reports` are those that the asker may see: where not every document is admitted, sentences of
     admitted ones, never a model's words. `ask_many` is None without a language model, `reader`
-    without a cross-encoder. `earlier` is what was said before the question.
+    without a cross-encoder. `about_whole`: the question is plainly about the documents as a
+    whole. `earlier` is what was said before the question.
     """
 
     question: str
@@ -388,6 +390,7 @@ class GlobalContext:
     ask_many: BatchLLM | None
     reports_for: ReportsFor | None
     reader: Reader | None = None
+    about_whole: bool = False
     earlier: str = ""
 
     @cached_property
@@ -452,9 +455,19 @@ class GlobalContext:
         }
 
     def chunks(self, chunk_ids: Iterable[str]) -> dict[str, Chunk]:
-        """Chunks by id."""
+        """Return chunks by id, titles without the name of the book or site they belong to."""
         with self.library.read() as connection, graph_errors():
-            return read_chunks(connection, sorted(set(chunk_ids)))
+            found = read_chunks(connection, sorted(set(chunk_ids)))
+        if not self._endings:
+            return found
+        return {
+            key: replace(chunk, title=without_ending(chunk.title, self._endings))
+            for key, chunk in found.items()
+        }
+
+    @cached_property
+    def _endings(self) -> tuple[str, ...]:
+        return shared_endings(self.retriever.titles(self.within))
 
     def ordered(self, chunk_ids: Iterable[str]) -> list[Chunk]:
         """Chunks of one document in the order of its text."""

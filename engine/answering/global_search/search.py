@@ -208,6 +208,7 @@ class GlobalAnswerer:
         reader: says how well an English sentence tells of what is asked, where no model writes;
             None: words and vectors decide.
         likeness: `reader` for questions in Chinese.
+        about_whole: whether a question plainly asks about the documents as a whole.
     """
 
     def __init__(
@@ -226,7 +227,9 @@ class GlobalAnswerer:
         reports_for: ReportsFor | None = None,
         reader: Reader | None = None,
         likeness: Reader | None = None,
+        about_whole: Callable[[str], bool] | None = None,
     ) -> None:
+        self._about_whole = about_whole or (lambda _question: False)
         self._library = library
         self._settings = settings
         self._retriever = retriever
@@ -313,6 +316,7 @@ class GlobalAnswerer:
             ask_many=self._ask_many,
             reports_for=self._reports_for,
             reader=self._readers[language_of(question)],
+            about_whole=self._about_whole(question),
         )
 
 

@@ -10,10 +10,11 @@ deterministic and bounded by `MAX_CHUNKS`.
 from __future__ import annotations
 
 import math
+import mimetypes
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -28,6 +29,8 @@ from .standalone import is_unpaired
 
 MAX_DOCUMENTS, MAX_CHUNKS = 600, 1200
 """Maximum number of documents and of chunks that are read; larger libraries are sampled evenly."""
+_OF_INDEX = 30
+"""Chunks that are read of a page that lists others, at most."""
 MIN_SECTIONS, MAX_DEPTH = 4, 3
 _PARTS = 8
 """Number of parts of a document without headings."""
@@ -101,19 +104,34 @@ class Topic:
 
 @dataclass(frozen=True)
 class Book:
-    """Documents of one folder with numbered titles: front matter, and chapters in their order."""
+    """Documents of one folder as a book: front matter, and chapters in their order.
+
+    `parts` are the titles of its parts by the number of their first chapter.
+    """
 
     title: str
     front: tuple[Unit, ...]
     chapters: tuple[Unit, ...]
     documents: int
+    parts: Mapping[int, str] = field(default_factory=dict)
 
 
 def sample_chunks(by_document: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return at most `MAX_CHUNKS` chunk ids, spread over the documents and over each of them."""
-    documents = spread_evenly(sorted(by_document), MAX_DOCUMENTS)
+    """Return about `MAX_CHUNKS` chunk ids, spread over the documents and over each of them.
+
+    Pictures are left out beside other documents.
+    """
+    told = [name for name in sorted(by_document) if not is_picture(name)] or sorted(by_document)
+    documents = spread_evenly(told, MAX_DOCUMENTS)
     most = MAX_CHUNKS // max(1, len(documents))
-    return [key for name in documents for key in spread_evenly(by_document[name], most)]
+    return [
+        key
+        for name in documents
+        for key in spread_evenly(
+            by_document[name],
+            max(most, _OF_INDEX) if is_index(name.rpartition("/")[2].casefold()) else most,
+        )
+    ]
 
 
 def spread_evenly(items: Sequence[Item], most: int) -> list[Item]:
@@ -176,10 +194,23 @@ def books_of(units: Sequence[Unit]) -> tuple[list[Book], list[Unit]]:
     return sorted(books, key=lambda book: (-book.documents, book.title)), others
 
 
-_INDEX = re.compile(r"(?:index|contents|toc|readme)(?:[._-]\w+)*", re.IGNORECASE)
+_INDEX = re.compile(r"(?:index|contents|toc|readme|summary)(?:[._-]\w+)*", re.IGNORECASE)
 _PARTS_OF_BOOK = 4
 """Entries of a level that rather are parts than chapters, at most."""
 _ENTRY = re.compile(r"^( *)(?:[-*]|\d+\.) (?:[IVXLC]+\. )?(.+)$", re.MULTILINE)
+_LINE = re.compile(r"^[ >*#-]*(?P<entry>\S.*?)\s*$", re.MULTILINE)
+_CHAPTER = re.compile(
+    r"(?P<word>chapter|appendix|part|第|附录)\s*"
+    r"(?P<number>\d{1,3}|[A-Z]|[IVXLC]{1,6}|[一二三四五六七八九十百]{1,4})"
+    r"(?:\s*[章回讲部编卷](?:分)?)?(?:[.:：,]\s*|\s+)(?P<name>\S.*)",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"part\b|第.{1,4}[部编卷]", re.IGNORECASE)
+_FRONT_TITLE = re.compile(
+    r"preface|foreword|about (?:this|the) (?:book|manual|guide|handbook|document\w*)"
+    r"|what(?:['’]s| is) in this (?:book|manual|guide)|前言|序言?|关于本[书手指].*",
+    re.IGNORECASE,
+)
 
 
 def is_index(file: str) -> bool:
@@ -190,37 +221,108 @@ def is_index(file: str) -> bool:
 def indexed_book(units: Sequence[Unit]) -> Book | None:
     """Return the documents of a folder as the book of its index page; None where it has none.
 
-    Its chapters are those that the page lists, on the outermost level with more than a few, else
-    those that are numbered as chapters.
+    Its chapters are those that the page numbers as chapters, else those that it lists, on the
+    outermost level with more than a few, else the documents that are numbered as chapters.
     """
     ranked = sorted(
         (unit.document_id.count("/"), not file.startswith("index"), unit.document_id, at)
         for at, unit in enumerate(units)
         if is_index(file := unit.document_id.rpartition("/")[2].casefold())
     )
-    if not ranked:
+    pages = [units[at] for *_, at in ranked]
+    if not pages:
         return None
-    index = units[ranked[0][-1]]
+    index = pages[0]
     folder = index.document_id.rpartition("/")[0]
     if not all(unit.document_id.startswith(f"{folder}/" if folder else "") for unit in units):
         return None
-    titled = {plain_title(unit.chunks[0].title): unit for unit in units if unit != index}
+    titled = {plain_title(unit.chunks[0].title): unit for unit in units if unit not in pages}
+    numbered = ((page, *_numbered_entries(page, titled)) for page in pages)
+    listed = ((page, _listed_units(page, titled), dict[int, str]()) for page in pages)
+    found = next((one for one in (*numbered, *listed) if len(one[1]) >= MIN_CHAPTERS), None)
+    page, chapters, parts = found or (index, _numbered_units(units), {})
+    if len(chapters) < MIN_CHAPTERS:
+        return None
+    told = [unit for unit in units if _FRONT_TITLE.fullmatch(plain_title(unit.chunks[0].title))]
+    front = dict.fromkeys((index, *told, page))
+    return Book(
+        plain_title(index.chunks[0].title), tuple(front), tuple(chapters), len(units), parts
+    )
+
+
+def _numbered_entries(page: Unit, titled: Mapping[str, Unit]) -> tuple[list[Unit], dict[int, str]]:
+    """Return the chapters that a page names with their numbers, and its parts.
+
+    A chapter that no document is called by is a place on the page.
+    """
+    chapters: dict[str, Unit] = {}
+    parts: dict[int, str] = {}
+    for chunk in page.chunks:
+        for line in _LINE.finditer(chunk.text):
+            match = _CHAPTER.fullmatch(line["entry"])
+            if match is None:
+                continue
+            name, number = match["name"], f"{match['word']} {match['number']}".casefold()
+            if _PART.match(match.group()):
+                parts.setdefault(len(chapters), _calm(match.group()))
+            elif number not in chapters:
+                place = Unit(page.document_id, (match.group(),), (chunk,), called=_calm(name))
+                chapters[number] = titled.get(name, place)
+    return list(chapters.values()), parts
+
+
+def _listed_units(page: Unit, titled: Mapping[str, Unit]) -> list[Unit]:
+    """Return the documents that a page lists, on the outermost level with more than a few."""
     levels: defaultdict[str, list[Unit]] = defaultdict(list)
-    for chunk in index.chunks:
+    for chunk in page.chunks:
         for indent, entry in _ENTRY.findall(chunk.text):
             unit = titled.get(plain_title(entry.strip()))
             if unit is not None and unit not in levels[indent]:
                 levels[indent].append(unit)
     listed = [some for _, some in sorted(levels.items()) if len(some) >= MIN_CHAPTERS]
-    chapters = next((some for some in listed if len(some) > _PARTS_OF_BOOK), (listed or [[]])[0])
-    if len(chapters) < MIN_CHAPTERS:
-        found = ((unit, _NUMBERED.match(unit.chunks[0].title)) for unit in units)
-        numbered = [(int(match["number"]), unit.document_id, unit) for unit, match in found
-                    if match and match["word"] and match["number"].isdigit()]  # fmt: skip
-        chapters = [unit for _, _, unit in sorted(numbered, key=lambda one: one[:2])]
-    if len(chapters) < MIN_CHAPTERS:
-        return None
-    return Book(plain_title(index.chunks[0].title), (index,), tuple(chapters), len(units))
+    return next((some for some in listed if len(some) > _PARTS_OF_BOOK), (listed or [[]])[0])
+
+
+def _numbered_units(units: Sequence[Unit]) -> list[Unit]:
+    """Return the documents that are numbered as chapters, in their order."""
+    found = ((unit, _NUMBERED.match(unit.chunks[0].title)) for unit in units)
+    numbered = [(int(match["number"]), unit.document_id, unit) for unit, match in found
+                if match and match["word"] and match["number"].isdigit()]  # fmt: skip
+    return [unit for _, _, unit in sorted(numbered, key=lambda one: one[:2])]
+
+
+_JOINT = re.compile(r": | [-–—|·] | (?=\([^()]+\)$)")
+_OF_ALL = 0.3
+"""Least share of titles that end alike where that is the name of their book or site."""
+
+
+def shared_endings(titles: Collection[str]) -> tuple[str, ...]:
+    """Return what many titles end with behind a colon, dash or bar, the longest first.
+
+    It is the name of the book or the site that they belong to.
+    """
+    counts = Counter(title[joint.start() :] for title in titles for joint in _JOINT.finditer(title))
+    least = max(MIN_CHAPTERS + 1, _OF_ALL * len(titles))
+    often = [ending for ending, count in counts.items() if count >= least]
+    whole = [
+        ending
+        for ending in often
+        if not any(one != ending and one.endswith(ending) and counts[one] == counts[ending]
+                   for one in often)
+    ]  # fmt: skip
+    return tuple(sorted(whole, key=lambda ending: (-len(ending), ending)))
+
+
+def without_ending(title: str, endings: Iterable[str]) -> str:
+    """Return a title without the name of its book or site."""
+    bare = next((title.removesuffix(each) for each in endings if title.endswith(each)), title)
+    return bare.strip() or title
+
+
+def is_picture(document_id: str) -> bool:
+    """Check by its name that a document is a picture, of which only words were read."""
+    kind, _ = mimetypes.guess_type(document_id.rpartition("/")[2])
+    return (kind or "").startswith("image/")
 
 
 def _book(folder: str, units: Sequence[Unit]) -> Book | None:

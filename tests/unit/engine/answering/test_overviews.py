@@ -53,7 +53,7 @@ def chunk(text: str, document: str = "a.md", title: str = "Notes") -> Chunk:
 def test_a_clause_that_asks_for_the_contents_makes_a_question_about_the_whole(
     question: str,
 ) -> None:
-    assert asked(question).is_whole
+    assert not asked(question).subject
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_clause_that_asks_for_the_contents_makes_a_question_about_the_whole(
 )
 def test_a_subject_in_the_same_clause_stays_one(question: str) -> None:
     assert asked(question).subject
-    assert not asked(question).is_whole
+    assert asked(question).subject
 
 
 def test_a_clause_that_names_a_subject_is_one_beside_a_clause_on_the_contents() -> None:
@@ -120,7 +120,7 @@ def test_reports_are_a_subject_where_they_are_not_the_documents(
 ) -> None:
     found = asked(question)
     assert {*found.subject} == subject
-    assert found.is_whole == (not subject)
+    assert bool(found.subject) == bool(subject)
 
 
 def test_the_parts_that_people_play_are_no_subject() -> None:
@@ -192,7 +192,7 @@ def test_a_question_for_all_things_of_a_kind_has_no_subject(
 ) -> None:
     found = asked(question)
     assert [one.name for one in found.kinds] == kinds
-    assert found.is_whole
+    assert not found.subject
     assert found.relates == relates
 
 
@@ -216,7 +216,7 @@ def test_a_question_for_some_things_of_a_kind_has_a_subject(question: str) -> No
     ["手册分哪几个部分？", "这本书分为几个部分？", "How is the handbook structured?"],
 )
 def test_the_parts_of_a_book_are_no_subject(question: str) -> None:
-    assert asked(question).is_whole
+    assert not asked(question).subject
 
 
 def test_an_institution_is_told_by_what_it_is_and_by_no_ones_part_beside_it() -> None:
@@ -529,7 +529,7 @@ def test_what_somebody_said_of_a_thing_is_not_summed_up(question: str) -> None:
     ],
 )
 def test_words_for_the_manner_of_an_overview_are_no_subject(question: str) -> None:
-    assert Asked.read(question, lambda _word: 1.0).is_whole
+    assert not Asked.read(question, lambda _word: 1.0).subject
 
 
 @pytest.mark.parametrize(

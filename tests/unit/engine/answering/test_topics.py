@@ -12,7 +12,9 @@ from engine.answering.global_search.topics import (
     joined_units,
     plain_title,
     sample_chunks,
+    shared_endings,
     units_of,
+    without_ending,
 )
 from graph.model import Chunk
 
@@ -133,3 +135,39 @@ def test_the_chapters_of_a_book_are_those_of_its_index_page_else_the_numbered_on
         assert book.documents == 5
         assert [plain_title(one.chunks[0].title) for one in book.chapters] == chapters
     assert indexed_book([*units, Unit("other", (), (chunk("other", 0, "Text."),))]) is None
+
+
+def test_an_index_page_tells_the_chapters_that_it_numbers_in_their_parts() -> None:
+    listed = (
+        "# Contents\n\nPreface\n\n### PART I: USING LAMPS\n\n> Chapter 1: Lamp oil\n> 1.1. Kinds\n"
+        "> 1.2. Prices\n> Chapter 2: Wicks\n\n### Part II: Making Lamps\n\n- Chapter 3: Glass\n\n"
+        "Appendix A: Words\n\n### Chapter 1: Lamp oil\n\n1.1 Kinds"
+    )
+    units = [
+        Unit("book/toc.html", (), (chunk("book/toc.html", 0, listed, title="Contents"),)),
+        Unit("book/a.html", (), (chunk("book/a.html", 0, "Oil.", title="Lamp oil"),)),
+        Unit("book/b.html", (), (chunk("book/b.html", 0, "Other.", title="Preface"),)),
+    ]
+
+    book = indexed_book(units)
+
+    assert book is not None
+    assert [one.title for one in book.chapters] == ["Lamp oil", "Wicks", "Glass", "Words"]
+    assert [one.document_id for one in book.chapters] == ["book/a.html"] + ["book/toc.html"] * 3
+    assert dict(book.parts) == {0: "Part I: Using Lamps", 2: "Part II: Making Lamps"}
+    assert [one.document_id for one in book.front] == ["book/toc.html", "book/b.html"]
+
+
+def test_the_name_of_a_book_or_site_is_no_part_of_the_titles_of_its_pages() -> None:
+    titles = {f"{name} (Lamps: A Guide)" for name in ("Oil", "Wicks", "Glass", "Words")}
+    endings = shared_endings({*titles, "Lamps: A Guide", "Lamps: Two"})
+
+    assert endings == (" (Lamps: A Guide)",)
+    assert without_ending("Oil (Lamps: A Guide)", endings) == "Oil"
+    assert without_ending("Lamps: A Guide", endings) == "Lamps: A Guide"
+    assert shared_endings({"Oil: a story", "Wicks: a story", "Glass"}) == ()
+
+
+def test_pictures_are_left_out_beside_other_documents() -> None:
+    assert sample_chunks({"a.md": ["a"], "b.png": ["b"]}) == ["a"]
+    assert sample_chunks({"b.png": ["b"]}) == ["b"]
