@@ -282,15 +282,14 @@ def test_what_the_question_finds_and_names_in_other_letters_are_read_for_a_conne
     open_engine, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("tools")
-    (folder / "tools.md").write_text(
-        "# Packages\n\nThe FOB tool and the KRG tool are installed on each machine. FOB is old. KRG"
-        " is new. The FOB program has a log.\n\n"
-        "## Which one?\n\n`krg` is the backend, and `fob` is a tool closer to the user that calls"
-        " `krg` for each package.\n",
-        encoding="utf8",
-    )
+    texts = {
+        "tools": "# Packages\n\nThe FOB tool and the KRG tool are on each machine. FOB is old.",
+        "which": "# Which one\n\n`krg` is the backend, and `fob` is a tool closer to the user.",
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf8")
     with open_engine(folder / "library") as engine:
-        engine.add(folder / "tools.md")
+        engine.add(folder)
         answer = engine.ask("What is the relationship between FOB and KRG?")
         check(engine, answer)
 
