@@ -50,8 +50,8 @@ from .extractive.chinese.fact_questions import fact_question
 from .extractive.chinese.facts import CANDIDATES, SHOWN, fact_searches, facts_first
 from .extractive.chinese.known_as import KnownAs, name_candidates, other_name_searches
 from .extractive.excerpt import WholeReader
-from .extractive.intent import asked_person, question_intent
-from .extractive.passage_order import direct_first, with_nearest
+from .extractive.intent import asked_person, compared_sides, question_intent
+from .extractive.passage_order import OF_SIDE, direct_first, with_nearest, with_sides
 from .packing import (
     Draft,
     PackedContext,
@@ -426,6 +426,12 @@ class LocalAnswerer:
             return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
         if has_excerpt:
             first = direct_first(question, found.passages, self._known_as(question, within))
+            if question_intent(question) == "comparison":
+                each = (
+                    self._retriever.search(side, top_k=OF_SIDE, within=within).passages
+                    for side in compared_sides(question)
+                )
+                first = with_sides(first, list(each))
             return replace(found, passages=first[:READ_PASSAGES])
         if is_quoted:
             return replace(found, passages=with_nearest(question, found.passages, first=usual))

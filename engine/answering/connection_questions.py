@@ -17,7 +17,7 @@ _ENGLISH = tuple(
         rf"(?:what|which|is|are|describe|explain|show|tell me)(?: me)?(?: is|'s| are| was| were)?"
         rf"(?: there)?(?: the| any| a)? {_NOUN}(?: is| are)?(?: there)?"
         r" (?:between|of) (?P<pair>.+?)",
-        r"what (?:do|does|did|has|have) (?P<a>.+?) (?:have )?to do with (?P<b>.+?)",
+        r"what (?:do|does|did|has|have) (?P<a>.+?) (?:have |got |have got )?to do with (?P<b>.+?)",
         rf"what (?:do|did) (?P<pair>.+?) have to do with {_EACH}",
         r"how (?:do|does|did) (?P<pair>.+?) (?:relate|connect)(?: to each other)?",
         r"how (?:do|does|did) (?P<a>.+?) relate to (?P<b>.+?)",

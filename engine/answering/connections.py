@@ -60,9 +60,9 @@ _POOR, _SPOKEN, _NEXT, _BARE, _FOREIGN = 2.0, 0.3, 0.1, 0.3, 0.4
 say what its title names, and for one in another language than the question."""
 _NEAR, _GOOD = 0.4, 1.7
 """Further sentences are so near to the first one; greatest length of a step to a shared entity."""
-_FOUND = 0.3
+_FOUND = 0.2
 """Length taken off in a passage that the question finds, times its fused score."""
-_READ, _READING, _LOGITS = 8, 0.5, 5.0
+_READ, _READING, _LOGITS = 14, 0.7, 5.0
 """Sentences that a reader orders, and the length that it adds to those so many logits below."""
 _MAX_QUOTE = 400
 """Maximum length of a sentence in characters."""
@@ -214,10 +214,11 @@ class _Connection:
             usual = known[-1].mention_count > known[0].mention_count  # Grey Gull, not its barge
             return _end(known[-1] if usual else known[0])
         whole = re.compile(rf"(?<!\w){re.escape(bare)}(?!\w)", re.IGNORECASE)
-        for view in self.explorer.entities(bare, limit=10, offset=0).items:
-            if any(whole.search(each) for each in (view.name, *view.aliases)):
-                return _end(view)
         said = self.explorer.times_said(bare)
+        for view in self.explorer.entities(bare, limit=10, offset=0).items:
+            is_it = any(whole.search(each) for each in (view.name, *view.aliases))
+            if is_it and said <= _OFTEN * max(view.mention_count, 1):
+                return _end(view)
         fuller = self._fuller(bare, least=_OFTEN * said)
         if fuller is not None:
             return _end(fuller)
@@ -598,8 +599,16 @@ def _of_chunk(
 def _is_listed(text: str, spans: Sequence[tuple[int, int]]) -> bool:
     """Check for several sentences on lines of their own, or across paragraphs."""
     between = [text[first[1] : second[0]] for first, second in pairwise(spans)]
+    if len(spans) == 2:
+        return all(_is_line(text, *span) for span in spans)
     has_break = any(each.count("\n") > 1 for each in between)
     return len(spans) > 2 and (has_break or all("\n" in each for each in between))
+
+
+def _is_line(text: str, start: int, end: int) -> bool:
+    """Check that a sentence is a line of its own, as of a cast."""
+    before, behind = text[:start].rstrip(" *_|-"), text[end:].lstrip(" *_|")
+    return "\n" not in text[start:end] and before[-1:] in "\n" and behind[:1] in "\n"
 
 
 def _sentences_back(at: int, named: Sequence[Sequence[bool]]) -> int:

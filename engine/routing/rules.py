@@ -24,7 +24,7 @@ ABOUT = {"whole": "asks about the whole", "topic": "asks broadly", "specific": "
 """Features of the scopes, with the log odds of the likeliest for the whole."""
 FOUND = "stands in one place"
 SUMS_UP = "asks to sum up"
-_ONE_PLACE = -1.5
+_ONE_PLACE = -0.8
 """Weight of what is found standing in one place."""
 _FIRST = 12
 _BY_SHARE = 0.7

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ...plain_text import table_cells
 from ...retrieval.lexical_variants import lexical_variants
 from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
@@ -160,8 +161,28 @@ def fused_score(block: ExcerptBlock, passages: Sequence[Passage]) -> float:
 
 
 def read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
-    """Return a block below its title and heading, as a reader reads it."""
-    return f"{read_heading(block, passages)}\n{block.text}"
+    """Return a block below its title and heading, as a reader reads it.
+
+    Rows of a table are told with the names of their columns: a reader of sentences makes more of
+    *Ship: Corncrake; Built: 1988.* than of bars.
+    """
+    text = _TABLE.sub(lambda table: _told_rows(table.group()), block.text)
+    return f"{read_heading(block, passages)}\n{text}"
+
+
+_RULE = r"[ \t]*\|?[ \t]*:?-{3,}:?[ \t]*(?:\|[ \t]*:?-{3,}:?[ \t]*)*\|?[ \t]*"
+_TABLE = re.compile(rf"^[ \t]*\|.*\n{_RULE}(?:\n[ \t]*\|.*)+", re.MULTILINE)
+
+
+def _told_rows(table: str) -> str:
+    """Return the rows of a Markdown table, a sentence each."""
+    head, _, *rows = table.splitlines()
+    names = table_cells(head)
+    told = []
+    for cells in map(table_cells, rows):
+        named = zip(names, cells, strict=False)
+        told.append("; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell))
+    return "\n".join(f"{row}." for row in told if row)
 
 
 def read_heading(block: ExcerptBlock, passages: Sequence[Passage]) -> str:

@@ -96,7 +96,7 @@ READ_AT_ONCE, FOUND = 4, {"en": 9.0, "zh": 5.5}
 signs counted."""
 PLAINLY_READ = 5.5
 """The same behind the first `READ_BLOCKS`."""
-SIDE_BLOCKS = 3
+SIDE_BLOCKS = 4
 """Blocks that reach the reader for one side of a comparison."""
 SHOWN = {"en": 2.0, "zh": 0.5}
 """A reader's logits for signs of what is asked."""

@@ -25,9 +25,13 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
      r"|\b(?:from|in) (?:a|the) (?:shell|terminal|console)\b"),
     ("comparison", r"\b(?:compare|comparison|contrast|differ|different(?:ly)?|differences?)\b"
      r"|\b(?:versus|vs)\b"
+     r"|^\W*[^,:?]{1,60}\bor\b[^,:?]{1,60}[,:–-]\s*(?:which|what|when)\b.*\b(?:should|better|offers?|use|choose|pick)\b"
+     r"|\bwhich (?:one )?(?:is|are|would be) (?:the )?better\b.*\bor\b"
+     r"|\bshould (?:i|we|one) (?:use|choose|pick|take|go for|prefer)\b.*\bor\b"
      r"|\beach (?:one )?do\b|\bhow do .{1,60} relate\b"),
     ("cause", r"^\W*why\b|\bwhat (?:caused|is the (?:reason|cause))\b|\bfor what reason\b"),
     ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some))\b"
+     r"|\bgive (?:me|us) (?:a list of|the names of|all|every)\b"
      r"|^\W*(?:what|which) are the\b"
      r"|^\W*(?:which|what) (?:[a-z-]+ )?(?!series|species|news|means)[a-z-]+(?<![ius])s"
      r"(?: (?:in|on|of|for|with|from) [^\s,?]{1,30}(?: [^\s,?]{1,30})?)? (?:do|are|can|does)\b"),
@@ -49,7 +53,7 @@ _CHINESE: tuple[tuple[Intent, str], ...] = (
     ("command", r"命令"),
     (
         "comparison",
-        r"区别|不同|差异|差别|比较|对比|异同|差在哪|哪[一个种]{1,2}(?:更|比较|好)"
+        r"区别|不同|不一样|差异|差别|比较|对比|异同|差在哪|哪[一个种]{1,2}(?:更|比较|好)"
         r"|(?:选择?|使?用)哪",
     ),
     ("cause", r"(?<![称名叫作成分译改化变分])为什么|为何|原因|缘何"),
@@ -267,7 +271,10 @@ _SAID = r"(?:[^:?]|:(?!\s))"  # *A and B: which …?* ends there, *std::list* do
 _SIDES = lazy_regex(
     rf"\b(?:between|compare|contrast)\s(?P<many>{_SAID}+)"
     rf"|^(?P<versus>{_SAID}+?\b(?:versus|vs\.?)\s{_SAID}+)"
+    r"|\b(?:do(?:es)?|did)\s(?P<differs>.{1,100}?\sdiffer\sfrom\s[^?]{1,100})"
     r"|\b(?:do(?:es)?|did)\s(?P<differ>.{1,200}?)\s(?:differ|relate)\b"
+    r"|\bbetter[,:]?\s(?P<better>[^,?]{1,80}?\bor\s[^,?]{1,80})"
+    r"|\bshould\s(?:i|we|one)\s(?:use|choose|pick|take|prefer)\s(?P<choice>[^,?]{1,80}?\bor\s[^,?]{1,80})"
     r"|^\W{0,9}(?P<either>[^,:?–—]{1,120}?\bor\s[^,:?–—]{1,120}?)\s?(?:[,:–—]|-\s)",
     re.I,
 )
@@ -278,7 +285,8 @@ _BEFORE_SIDES = lazy_regex(
     re.I,
 )
 """Words around the sides of a choice: *Should my package use Breaks or Conflicts for …*."""
-_AND = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+(?:and|or|with|to|versus|vs\.?|from)\s+", re.I)
+_AND = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+(?:and|or|versus|vs\.?|differ\s+from)\s+", re.I)
+_WITH = lazy_regex(r"\s+(?:with|to|from)\s+", re.I)
 
 
 def compared_sides(question: str) -> tuple[str, ...]:
@@ -290,7 +298,8 @@ def compared_sides(question: str) -> tuple[str, ...]:
         return ()
     whole = re.sub(r"\W$", "", next(part for part in found.groups() if part).rstrip())
     whole = _BEFORE_SIDES.sub("", whole) if found["either"] else whole
-    sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in _AND.split(whole)]
+    split = _AND if _AND.search(whole) else _WITH
+    sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in split.split(whole)]
     sides = [side.strip("\"'“” ") for side in sides if side.strip()]
     return tuple(sides) if 2 <= len(sides) <= 4 else ()
 
@@ -298,7 +307,7 @@ def compared_sides(question: str) -> tuple[str, ...]:
 _SIDES_CHINESE = lazy_regex(
     r"(?:比较|对比)(?:一下)?(?P<many>[^，。？?的]+?)(?:的|[，。？?]|$)"
     r"|(?:^|，)(?P<differ>[^，。？?]+?)(?:之间|两者|三者)?(?:到底|究竟)?的?(?:有|是|存在)?"
-    r"(?:什么|哪些|何)?的?(?:主要)?(?:区别|不同|差异|差别|异同|差在哪|哪[一个种]{1,2}更)"
+    r"(?:什么|哪些|何)?的?(?:主要)?(?:区别|不同|不一样|差异|差别|异同|差在哪|哪[一个种]{1,2}更)"
 )
 _OLD_OR_NEW = lazy_regex(r"^[老旧新]的\s*")
 _AND_CHINESE = lazy_regex(r"\s*[、，]\s*|\s*[和与跟及同]\s*|\s+(?:vs\.?|and)\s+", re.I)

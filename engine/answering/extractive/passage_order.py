@@ -17,6 +17,8 @@ FIRST = 6
 """Passages whose language is looked at."""
 NEAREST = 5
 """Passages that are nearest by themselves, and looked at wherever the walk puts them."""
+OF_SIDE, BEFORE_SIDES = 2, 4
+"""Passages that are found for each thing that is compared, and those of the question before."""
 DEFINES = 0.25
 """Bonus of a passage that defines what is asked about; its nearness is 1 at most."""
 
@@ -77,6 +79,18 @@ def with_nearest(question: str, passages: Sequence[Passage], *, first: int) -> l
     """
     near = [row for row in direct_rows(question, passages)[:NEAREST] if row >= first]
     return [*passages[:first], *(passages[row] for row in near)]
+
+
+def with_sides(passages: Sequence[Passage], found: Sequence[Sequence[Passage]]) -> list[Passage]:
+    """Return the first passages, those found for each thing that is compared, then the others.
+
+    Passages near to the whole question are often all about the better known one.
+    """
+    own = [each for some in found for each in some]
+    told: dict[str, Passage] = {}
+    for each in (*passages[:BEFORE_SIDES], *own, *passages[BEFORE_SIDES:]):
+        told.setdefault(each.chunk_id, each)
+    return list(told.values())
 
 
 def _nearness(passages: Sequence[Passage]) -> list[float]:

@@ -216,6 +216,22 @@ _AROUND = re.compile(
     re.IGNORECASE,
 )
 """Words around a subject that ask for an overview of it."""
+_LEAD = re.compile(
+    r"^.{0,60}?\b(?:sum up|summari[sz]e|recap|outline|(?:walk|run|take|talk) (?:me|us) through"
+    r"|(?:fill (?:me|us) in|catch (?:me|us) up|bring (?:me|us) up to speed) (?:on|about)"
+    r"|tell (?:me|us) (?:all |everything |more )?about)\s+"
+    r"|^.{0,80}?\b(?:story|account|rundown|run-down|overview|summary|picture|recap|breakdown|lowdown"
+    r"|briefing|timeline|state of play|everything|ins and outs|deal)\s+(?:there is\s+)?"
+    r"(?:of|about|on|behind|regarding|concerning|with)\s+"
+    r"|^(?:on|about|of|with|regarding)\s+"
+    r"|^.{0,12}?(?:(?:梳理|讲讲|说说|谈谈|总结|概括|归纳|捋|汇总)(?:一[讲说谈理捋下遍])?"
+    r"|(?:介绍|理|讲|说)一[下理讲说])(?:关于)?(?=..)",
+    re.IGNORECASE,
+)
+_TAIL = re.compile(
+    r"的?(?:来龙去脉|经过|始末|前因后果|全过程|前后经过)(?:是(?:怎样|怎么样|什么)的?)?\W*$"
+)
+"""Words before and behind the subject of a broad account."""
 _MANNER = re.compile(
     r"\b(?:in|with) (?:an? )?(?:few|couple of|one|two|three|short|simple|plain)"
     r" (?:words|sentences?|lines?|paragraphs?)\b"
@@ -370,7 +386,7 @@ class Asked:
             named = (one for one in clauses if _ON.match(one))
             words = tokens(_LIGHT.sub(" ", content_words(" ".join(named))))
         else:
-            content = content_words(_REPORTS.sub(" ", _AROUND.sub(" ", question.strip())))
+            content = content_words(_REPORTS.sub(" ", _told(question)))
             is_light = _SUMMARY.search(question) is not None
             words = tokens(_LIGHT.sub(" ", content) if is_light else content)
         return cls(whole, aspect, tuple(dict.fromkeys(words)))
@@ -389,7 +405,7 @@ class Asked:
     @property
     def topic(self) -> str:
         """The question without the words that ask for an overview."""
-        return _AROUND.sub("", self.question).strip(" ?？。.") or self.question
+        return _told(self.question).strip(" ?？。.") or self.question
 
     @property
     def query(self) -> str:
@@ -459,6 +475,15 @@ def find_subject(asked: Asked, scene: GlobalContext) -> Found:
         )
     }
     return Found(telling, scores, words, near=chunks)
+
+
+def _told(question: str) -> str:
+    """Return what a question asks to be told of, without the words around it."""
+    bare = _AROUND.sub(" ", question.strip()).strip()
+    before = ""
+    while bare != before:
+        before, bare = bare, _LEAD.sub("", bare).strip() or bare
+    return _TAIL.sub("", bare) or bare
 
 
 def _beside(aspects: Iterable[Aspect], question: str) -> list[str]:

@@ -443,7 +443,7 @@ def test_every_sign_has_words_in_both_languages(sign: str) -> None:
 
 
 def test_what_is_found_in_one_place_speaks_for_one_thing() -> None:
-    unsure = Scope(whole=0.1, topic=0.6, specific=0.3)
+    unsure = Scope(whole=0.05, topic=0.55, specific=0.4)
     sure = Scope(whole=0.9, topic=0.05, specific=0.05)
     assert classify_scope("What lessons were drawn?", scope=unsure).mode == "global"
     found = classify_scope("What lessons were drawn?", scope=unsure, concentration=0.9)
