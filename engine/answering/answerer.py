@@ -50,7 +50,12 @@ from .extractive.chinese.fact_questions import fact_question
 from .extractive.chinese.facts import CANDIDATES, SHOWN, fact_searches, facts_first
 from .extractive.chinese.known_as import KnownAs, name_candidates, other_name_searches
 from .extractive.excerpt import WholeReader
-from .extractive.intent import asked_person, compared_sides, question_intent
+from .extractive.intent import (
+    asked_person,
+    compared_sides,
+    compares_in_respect,
+    question_intent,
+)
 from .extractive.passage_order import OF_SIDE, direct_first, with_nearest, with_sides
 from .packing import (
     Draft,
@@ -426,7 +431,7 @@ class LocalAnswerer:
             return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
         if has_excerpt:
             first = direct_first(question, found.passages, self._known_as(question, within))
-            if question_intent(question) == "comparison":
+            if question_intent(question) == "comparison" and not compares_in_respect(question):
                 each = (
                     self._retriever.search(side, top_k=OF_SIDE, within=within).passages
                     for side in compared_sides(question)

@@ -377,8 +377,8 @@ class HybridRetriever:
             view = self._views.current(connection, within or self._within).view
             return view.find_entities(connection, text)
 
-    def titles(self, within: DocumentFilter | None = None) -> frozenset[str]:
-        """Return the titles of visible documents."""
+    def titles(self, within: DocumentFilter | None = None) -> Mapping[str, int]:
+        """Return how many visible documents have each title."""
         with self._library.read() as connection:
             return self._views.titles(connection, within or self._within)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -34,7 +35,7 @@ class FilteredViewCache:
         self._guard = threading.Lock()
         self._stamp = ""
         self._shown: dict[str, FilteredView] = {}
-        self._titles: tuple[WalkSnapshot, frozenset[str]] | None = None
+        self._titles: tuple[WalkSnapshot, Mapping[str, int]] | None = None
 
     def current(self, connection: Connection, within: DocumentFilter | None) -> FilteredView:
         """Return the view for a filter, within a connection's snapshot."""
@@ -54,14 +55,17 @@ class FilteredViewCache:
                 self._shown[within.key] = shown
             return self._shown[within.key]
 
-    def titles(self, connection: Connection, within: DocumentFilter | None) -> frozenset[str]:
-        """Return the titles of the documents that a filter admits; read once for a view."""
+    def titles(self, connection: Connection, within: DocumentFilter | None) -> Mapping[str, int]:
+        """Return how many of the documents that a filter admits have each title.
+
+        Read once for a view.
+        """
         view = self.current(connection, within).view
         known = self._titles
         if known is None or known[0] is not view:
             titled = select(chunk_table.c.document_id, chunk_table.c.title).distinct()
             seen, rows = frozenset(view.documents), connection.execute(titled)
-            known = view, frozenset(row.title for row in rows if row.document_id in seen)
+            known = view, Counter(row.title for row in rows if row.document_id in seen)
             self._titles = known
         return known[1]
 

@@ -8,7 +8,7 @@ same as LlamaIndex's `RouterQueryEngine`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, get_args
@@ -257,7 +257,7 @@ class QuerySelector:
         sure: float = SURE,
         both: bool = True,
         outlines: bool = False,
-        titles: Callable[[DocumentFilter | None], frozenset[str]] | None = None,
+        titles: Callable[[DocumentFilter | None], Iterable[str]] | None = None,
     ) -> None:
         self._scope = scope or ScopeClassifier()
         self._find = find

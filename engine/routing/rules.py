@@ -120,6 +120,9 @@ def _speaking(features: Mapping[str, float], language: Language, *, whole: bool)
     return ("，" if language == "zh" else " and ").join(best)
 
 
+_DEFINED = re.compile(r"\W*what(?:['’]s| is) an? [\w-]+(?: [\w-]+)?\W*$", re.IGNORECASE)
+_ONE_THING = Scope(whole=0.05, topic=0.05, specific=0.9)
+"""*What is a here document?* has a word for documents, and is about none."""
 _BY_WORDS = ScopeClassifier()
 """Classifier by words alone."""
 
@@ -136,6 +139,8 @@ def classify_scope(
             `concentration_of`); 0 where nothing was retrieved.
     """
     language, scope = language_of(question), scope or _BY_WORDS(question)
+    if _DEFINED.match(question):
+        scope = _ONE_THING
     features = {ABOUT[scope.likeliest]: scope.log_odds}
     if concentration:
         features[FOUND] = _ONE_PLACE * concentration

@@ -170,6 +170,8 @@ def read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
     return f"{read_heading(block, passages)}\n{text}"
 
 
+_COLUMNS = 2
+"""Least columns with a name of a table whose rows are told."""
 _RULE = r"[ \t]*\|?[ \t]*:?-{3,}:?[ \t]*(?:\|[ \t]*:?-{3,}:?[ \t]*)*\|?[ \t]*"
 _TABLE = re.compile(rf"^[ \t]*\|.*\n{_RULE}(?:\n[ \t]*\|.*)+", re.MULTILINE)
 
@@ -178,6 +180,8 @@ def _told_rows(table: str) -> str:
     """Return the rows of a Markdown table, a sentence each."""
     head, _, *rows = table.splitlines()
     names = table_cells(head)
+    if sum(map(bool, names)) < _COLUMNS:
+        return table  # for the layout of a page
     told = []
     for cells in map(table_cells, rows):
         named = zip(names, cells, strict=False)

@@ -289,6 +289,18 @@ _AND = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+(?:and|or|versus|vs\.?|differ\s+from)\
 _WITH = lazy_regex(r"\s+(?:with|to|from)\s+", re.I)
 
 
+_IN_RESPECT = lazy_regex(
+    r"\s+(?:on|about|regarding|concerning|in (?:terms|respect) of|when it comes to|as regards)"
+    r"\s+\w{3,}.*|在.{2,20}(?:上|方面)",
+    re.I,
+)
+
+
+def compares_in_respect(question: str) -> bool:
+    """Check for a question that compares what is named in one respect: *on pay*."""
+    return _IN_RESPECT.search(question) is not None
+
+
 def compared_sides(question: str) -> tuple[str, ...]:
     """Return the names that a question compares, in its order; none if it is not clear which."""
     if language_of(question) == "zh":
@@ -298,6 +310,7 @@ def compared_sides(question: str) -> tuple[str, ...]:
         return ()
     whole = re.sub(r"\W$", "", next(part for part in found.groups() if part).rstrip())
     whole = _BEFORE_SIDES.sub("", whole) if found["either"] else whole
+    whole = _IN_RESPECT.sub("", whole)
     split = _AND if _AND.search(whole) else _WITH
     sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in split.split(whole)]
     sides = [side.strip("\"'“” ") for side in sides if side.strip()]

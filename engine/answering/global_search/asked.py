@@ -392,6 +392,12 @@ class Asked:
         return cls(whole, aspect, tuple(dict.fromkeys(words)))
 
     @property
+    def names_subject(self) -> bool:
+        """Check for words that ask for an account, with a subject behind them."""
+        said = self.question.strip()
+        return bool(self.subject) and _told(said) != said
+
+    @property
     def relates(self) -> bool:
         """Check for a question that asks what things of a kind have to do with each other."""
         found = _BETWEEN.search(self.question)

@@ -59,7 +59,7 @@ from .topics import (
     titled,
     units_of,
 )
-from .windows import best_windows, read_windows, sure_windows
+from .windows import best_windows, read_windows, sure_windows, widened
 
 TOLD_PARTS, _OF_CHAPTERS = 20, 4
 """Parts or documents that are told of one by one; chapters listed of a group of more."""
@@ -91,11 +91,13 @@ _OF_NAMES = 1.5
 """Weight of a name that stands out in a part, to that of the part's most central word."""
 _UNNAMED = 0.25
 """Factor for words that stand in no name."""
-_OF_STORY, _HEROES, _HEARD_OF, _HAPPENINGS = 0.5, 2, 24, 3
+_OF_STORY, _HEROES, _HEARD_OF, _HAPPENINGS, _OF_PERSON = 0.5, 2, 24, 3, 2
 """Least share of the parts of a story that name a main person, the most of these, sentences of a
-part that a reader reads, and those that are told."""
+part that a reader reads, and those that are told of it, and of a person who is asked about."""
 _BESIDE = 0.02
 """Least share of the documents that is told of beside books."""
+_ON_BOOK = 3
+"""Sentences on a book."""
 _ABOUT_BOOK = "What is {} about?"
 _ABOUT_PERSON = "What happens to {} in this chapter?"
 _QUOTED = re.compile(r"\W*[\"“‘']\w|.*[“\"][^”\"]{40}")
@@ -112,7 +114,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     found, about = Found({}, {}, {}), list[Unit]()
     chunks: Iterable[Chunk] = ()
     part = named_part(scene, asked, by_document) if asked.subject else ()
-    if scene.about_whole and not part:
+    if scene.about_whole and not part and not asked.names_subject:
         asked = replace(asked, subject=())
     if asked.subject:
         found = find_subject(asked, scene)
@@ -132,6 +134,12 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
             keys = sorted(near, key=lambda key: (-near[key], key))[:_NEAREST] or keys[:_NEAREST]
         chunks = scene.chunks(keys).values()
         told = False
+    if told and len(by_document) == 1 and not (asked.aspect and asked.aspect.kind):
+        keys = sample_chunks(by_document)
+        read = sorted(scene.chunks(keys).values(), key=lambda one: (one.position, one.start))
+        story = _Page(scene, watch, asked, read, found, 1, ()).story()
+        if story is not None:
+            return story
     ordered = sorted(chunks, key=lambda one: (one.document_id, one.position, one.start))
     documents = sum(not is_picture(name) for name in by_document) or len(by_document)
     page = _Page(scene, watch, asked, ordered, found, documents, about)
@@ -240,7 +248,9 @@ class _Page(NamedThings):
                     replace(one, speaker=": ".join(filter(None, (name, one.speaker))))
                     for name, one in by_section
                 ]
-                or best_windows(read, min(most, _WINDOWS // 2), said=known)
+                or self._from_opening(
+                    unit, best_windows(read, min(most, _WINDOWS // 2), said=known)
+                )
                 or self._central_sentences(unit, weights, most)
             )
             count += len(chosen)
@@ -248,6 +258,13 @@ class _Page(NamedThings):
             names = [name for name, one in parts_told if name and (name, one) not in by_section]
             told.append((chosen, names))
         return told
+
+    def _from_opening(self, unit: Unit, told: Sequence[Said]) -> list[Said]:
+        """Return what a part begins with, where that can be read alone, and what tells of it."""
+        opening = [widened(one) for one in sentences_of(unit.chunks[:1], chinese=self.chinese)[:1]]
+        if not told or not opening or any(is_alike(opening[0].words, one.words) for one in told):
+            return list(told)
+        return [*opening, *told]
 
     @cached_property
     def _windows(self) -> list[Said]:
@@ -454,7 +471,28 @@ class _Page(NamedThings):
             :_HEROES
         ]
 
-    def _happenings(self, unit: Unit, heroes: Sequence[str] = ()) -> list[Said]:
+    def story(self) -> Draft | None:
+        """Return what each part of a story tells of the persons asked about; None of no story."""
+        asked = tokens_of(self.asked.question)
+        persons = [name for name, _ in self._named_of("PERSON") if asked & tokens_of(name)]
+        if not persons or not self._heroes:
+            return None
+        words, blocks = tokens_of(*persons), list[str]()
+        many = len(self.units) > TOLD_PARTS
+        for unit in joined_units(self.units, TOLD_PARTS // 2) if many else self.units:
+            found = [one for one in self._narrated(unit) if words & one.words]
+            read = spread_evenly(found, _HEARD_OF)
+            if said := self._read_best(self.asked.topic, read, _OF_PERSON):
+                blocks.append(self.block(unit.title, said))
+        names = self.listed(persons[:_HEROES])
+        return self.made(f"{self._document_title()}, on {names}, part by part:", blocks)
+
+    def _narrated(self, unit: Unit) -> list[Said]:
+        """Return the sentences of a part that are told and not spoken."""
+        found = sentences_of(unit.chunks, chinese=False)
+        return [one for one in found if not _QUOTED.match(one.text)]
+
+    def _happenings(self, unit: Unit) -> list[Said]:
         """Return the sentences of a part of a story that a reader finds to tell what happens.
 
         It is asked about the main person and who stands out in the part.
@@ -464,13 +502,9 @@ class _Page(NamedThings):
             return []
         persons = {name for name, _ in self._named_of("PERSON")}
         beside = [name for name in self._standing_out([unit]) if name in persons]
-        about = list(dict.fromkeys([*heroes] or [named[0], *beside]))[:_HEROES]
-        words = tokens_of(*about, *([] if heroes else named))
-        found = [
-            one
-            for one in sentences_of(unit.chunks, chinese=False)
-            if words & one.words and not _QUOTED.match(one.text)
-        ]
+        about = list(dict.fromkeys([named[0], *beside]))[:_HEROES]
+        words = tokens_of(*about, *named)
+        found = [one for one in self._narrated(unit) if words & one.words]
         asked = _ABOUT_PERSON.format(" and ".join(about))
         return self._read_best(asked, spread_evenly(found, _HEARD_OF), _HAPPENINGS)
 
@@ -521,12 +555,12 @@ class _Page(NamedThings):
             chunk.id: chunk for unit in (*book.front, *book.chapters[:1]) for chunk in unit.chunks
         }
         front = sentences_of(opening.values(), chinese=self.chinese)
-        introducing = [one for one in front if introduces(one.text)]
-        if len(introducing) > 1 or not book.front:
-            said = self._best(introducing, 2)
-        else:
+        said = self._best([one for one in front if introduces(one.text)], _ON_BOOK)
+        if len(said) < _ON_BOOK and book.front:
             asked = _ABOUT_BOOK.format(book.title or "this book")
-            said = self._read_best(asked, front, 2) or self._best(front, 2)
+            others = [one for one in front if one not in said]
+            read = self._read_best(asked, spread_evenly(others, _HEARD_OF), _ON_BOOK - len(said))
+            said = [*said, *read] or self._best(front, _ON_BOOK)
         said.sort(key=lambda one: not introduces(one.text))
         count = self.say(f" ({book.documents} documents)", f"（{book.documents} 份文档）")
         names = [

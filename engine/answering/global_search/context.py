@@ -9,9 +9,10 @@ prompts at once: one failure of several is counted and named, all of them are an
 
 from __future__ import annotations
 
+import json
 import re
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, Protocol
@@ -51,7 +52,7 @@ from ...storage.tokenization import TokenWeight, tokens
 from ...types import Usage
 from ...verification.pipeline import CitationVerifier
 from ..extractive.block_candidates import Reader
-from .topics import shared_endings, without_ending
+from .topics import shared_endings, shared_titles, without_ending
 
 
 def filter_reports_by_access(
@@ -364,6 +365,29 @@ class ReportCacheHolder:
             return self._places[1]
 
 
+_HEADING = re.compile(r"^#{1,3} +(\S.*)$", re.MULTILINE)
+_AT_ONCE = 500
+"""Documents that are asked for in one query."""
+
+
+def _first_headings(
+    connection: Connection, documents: Sequence[str], titles: Set[str]
+) -> dict[str, str]:
+    """Return the first heading of each document that is none of these titles."""
+    columns = chunk_table.c
+    query = select(columns.document_id, columns.headings, columns.text)
+    first: dict[str, str] = {}
+    for at in range(0, len(documents), _AT_ONCE):
+        some = query.where(columns.document_id.in_(documents[at : at + _AT_ONCE]))
+        for row in connection.execute(some.order_by(columns.document_id, columns.position)):
+            if row.document_id not in first:
+                headings = [*json.loads(row.headings), *_HEADING.findall(row.text)]
+                own = next((one.strip() for one in headings if one.strip() not in titles), None)
+                if own:
+                    first[row.document_id] = own
+    return first
+
+
 @dataclass(frozen=True)
 class GlobalContext:
     """One question with all that answers it.
@@ -455,19 +479,29 @@ class GlobalContext:
         }
 
     def chunks(self, chunk_ids: Iterable[str]) -> dict[str, Chunk]:
-        """Return chunks by id, titles without the name of the book or site they belong to."""
+        """Return chunks by id, titled without the name of the book or site they belong to.
+
+        Where many documents have one title that is the name, and each is called by its heading.
+        """
         with self.library.read() as connection, graph_errors():
             found = read_chunks(connection, sorted(set(chunk_ids)))
-        if not self._endings:
-            return found
+            shared = {one.document_id for one in found.values() if one.title in self._shared}
+            headed = _first_headings(connection, sorted(shared), self._shared) if shared else {}
         return {
-            key: replace(chunk, title=without_ending(chunk.title, self._endings))
+            key: replace(
+                chunk,
+                title=headed.get(chunk.document_id) or without_ending(chunk.title, self._endings),
+            )
             for key, chunk in found.items()
         }
 
     @cached_property
     def _endings(self) -> tuple[str, ...]:
         return shared_endings(self.retriever.titles(self.within))
+
+    @cached_property
+    def _shared(self) -> frozenset[str]:
+        return shared_titles(self.retriever.titles(self.within))
 
     def ordered(self, chunk_ids: Iterable[str]) -> list[Chunk]:
         """Chunks of one document in the order of its text."""

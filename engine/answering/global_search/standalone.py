@@ -84,9 +84,10 @@ _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"), ("（", "）"), ("《", "》")
 
 _INTRODUCES = lazy_regex(
     r"(?:This|The present) (?:[\w-]+ )?(?:book|document|guide|handbook|manual|faq|report|paper|page"
-    r"|site|collection|work|volume) (?:is|was|has been|gives?|describes?|explains?|answers?|covers?"
-    r"|contains?|presents?|tells?|introduces?|teaches|provides?|reports?|discusses|lists?|aims?"
-    r"|shows?|deals)\b|本(?:书|文档?|手册|指南|报告|文件|资料)(?!身|地)",
+    r"|site|collection|work|volume|tutorial|text|reference|chapter)"
+    r" (?:is|was|has been|gives?|describes?|explains?|answers?|covers?|contains?|presents?|tells?"
+    r"|introduces?|teaches|provides?|reports?|discusses|lists?|aims?|shows?|deals|serves?|assumes"
+    r"|offers?|focus(?:es)?|will|takes)\b|本(?:书|文档?|手册|指南|报告|文件|资料)(?!身|地)",
     re.IGNORECASE,
 )
 

@@ -205,6 +205,8 @@ _CHAPTER = re.compile(
     r"(?:\s*[章回讲部编卷](?:分)?)?(?:[.:：,]\s*|\s+)(?P<name>\S.*)",
     re.IGNORECASE,
 )
+_IN_PART = re.compile(r"(?P<number>\d{1,3})\.\s+(?P<name>\S.*)")
+"""A chapter below the title of a part, where it has no word before its number."""
 _PART = re.compile(r"part\b|第.{1,4}[部编卷]", re.IGNORECASE)
 _FRONT_TITLE = re.compile(
     r"preface|foreword|about (?:this|the) (?:book|manual|guide|handbook|document\w*)"
@@ -251,7 +253,7 @@ def indexed_book(units: Sequence[Unit]) -> Book | None:
 
 
 def _numbered_entries(page: Unit, titled: Mapping[str, Unit]) -> tuple[list[Unit], dict[int, str]]:
-    """Return the chapters that a page names with their numbers, and its parts.
+    """Return the chapters that a page names with their numbers, and its parts by the first of each.
 
     A chapter that no document is called by is a place on the page.
     """
@@ -259,15 +261,18 @@ def _numbered_entries(page: Unit, titled: Mapping[str, Unit]) -> tuple[list[Unit
     parts: dict[int, str] = {}
     for chunk in page.chunks:
         for line in _LINE.finditer(chunk.text):
-            match = _CHAPTER.fullmatch(line["entry"])
-            if match is None:
+            entry = line["entry"]
+            worded, bare = _CHAPTER.fullmatch(entry), _IN_PART.fullmatch(entry)
+            if worded and _PART.match(entry):
+                if (name := _calm(entry)) not in parts.values():
+                    parts[len(chapters)] = name
                 continue
-            name, number = match["name"], f"{match['word']} {match['number']}".casefold()
-            if _PART.match(match.group()):
-                parts.setdefault(len(chapters), _calm(match.group()))
-            elif number not in chapters:
-                place = Unit(page.document_id, (match.group(),), (chunk,), called=_calm(name))
-                chapters[number] = titled.get(name, place)
+            is_next = bare is not None and parts and int(bare["number"]) == len(chapters) + 1
+            match = worded or (bare if is_next else None)
+            if match is not None:
+                number = f"{match['word'] if worded else ''} {match['number']}".casefold()
+                place = Unit(page.document_id, (entry,), (chunk,), called=_calm(match["name"]))
+                chapters.setdefault(number, titled.get(match["name"], place))
     return list(chapters.values()), parts
 
 
@@ -311,6 +316,15 @@ def shared_endings(titles: Collection[str]) -> tuple[str, ...]:
                    for one in often)
     ]  # fmt: skip
     return tuple(sorted(whole, key=lambda ending: (-len(ending), ending)))
+
+
+def shared_titles(titles: Mapping[str, int]) -> frozenset[str]:
+    """Return the titles that many documents have alike: the name of their book or site.
+
+    `titles` are the documents that have each.
+    """
+    least = max(MIN_CHAPTERS + 1, _OF_ALL * sum(titles.values()))
+    return frozenset(title for title, count in titles.items() if count >= least)
 
 
 def without_ending(title: str, endings: Iterable[str]) -> str:

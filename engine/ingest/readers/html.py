@@ -134,6 +134,8 @@ _SELDOM_TEXT = re.compile(
 _WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _PROTECTED = frozenset({"html", "body", "main", "article"})
 _LINKED = 0.4
+_OF_LINKS = 0.5
+"""Share of its text in links from which a page is one of links."""
 _LITTLE = 150
 _SENTENCE_ENDS = (".", "!", "?", "。", "！", "？")
 _CLOSERS = " \t\r\n)]\"'”’）」』"
@@ -184,10 +186,14 @@ def hidden_elements(tree: HtmlElement) -> set[HtmlElement]:
 
 
 def frame_elements(tree: HtmlElement, sizes: Sizes) -> set[HtmlElement]:
-    """Return frame elements by tag, role, class or id, unless they hold most of the text."""
+    """Return frame elements by tag, role, class or id, unless they hold most of the text.
+
+    On a page of links, the first one of a book, tables of contents are its text.
+    """
     body = tree.find("body")
-    most = 0.5 * sizes.text.get(tree if body is None else body, 0)
-    return {
+    page = tree if body is None else body
+    most = 0.5 * sizes.text.get(page, 0)
+    frames = {
         element
         for element in tree.iter()
         if isinstance(element.tag, str)
@@ -195,6 +201,15 @@ def frame_elements(tree: HtmlElement, sizes: Sizes) -> set[HtmlElement]:
         and sizes.text.get(element, 0) <= most
         and _is_frame(element, sizes)
     }
+    if sizes.link_share(page) < _OF_LINKS:
+        return frames
+    return {element for element in frames if "toc" not in _named(element)}
+
+
+def _named(element: HtmlElement) -> list[str]:
+    """Return the words of an element's class and id."""
+    names = f"{element.get('class') or ''} {element.get('id') or ''}"
+    return [word.lower() for word in _WORDS.findall(names)]
 
 
 def _is_frame(element: HtmlElement, sizes: Sizes) -> bool:
@@ -207,8 +222,7 @@ def _is_frame(element: HtmlElement, sizes: Sizes) -> bool:
         return True
     seldom, words = tag == "aside", list[str]()
     if tag not in _HEADING_TAGS:
-        names = f"{element.get('class') or ''} {element.get('id') or ''}"
-        words = [word.lower() for word in _WORDS.findall(names)]
+        words = _named(element)
         if any(map(_NEVER_TEXT.fullmatch, words)):
             return True
         seldom = seldom or any(map(_SELDOM_TEXT.fullmatch, words))

@@ -13,6 +13,7 @@ from engine.answering.global_search.topics import (
     plain_title,
     sample_chunks,
     shared_endings,
+    shared_titles,
     units_of,
     without_ending,
 )
@@ -156,6 +157,25 @@ def test_an_index_page_tells_the_chapters_that_it_numbers_in_their_parts() -> No
     assert [one.document_id for one in book.chapters] == ["book/a.html"] + ["book/toc.html"] * 3
     assert dict(book.parts) == {0: "Part I: Using Lamps", 2: "Part II: Making Lamps"}
     assert [one.document_id for one in book.front] == ["book/toc.html", "book/b.html"]
+
+
+def test_chapters_below_parts_need_no_word_before_their_number() -> None:
+    listed = (
+        "- Part 1. Lamps\n    - 1. Lamp oil\n    - 2. Wicks\n        - 2.1. Flat\n- Part 2. Boats\n"
+        "    - 3. Oars\n- 5. No chapter\n- Part 2. Boats\n    - 3. Oars"
+    )
+    page = Unit("b/index.html", (), (chunk("b/index.html", 0, listed, title="Lamps"),))
+
+    book = indexed_book([page])
+
+    assert book is not None
+    assert [one.title for one in book.chapters] == ["Lamp oil", "Wicks", "Oars"]
+    assert dict(book.parts) == {0: "Part 1. Lamps", 2: "Part 2. Boats"}
+
+
+def test_documents_of_one_title_are_of_one_book() -> None:
+    assert shared_titles({"Manual": 5, "Index": 1}) == {"Manual"}
+    assert shared_titles({"Manual": 2, "Index": 1}) == set()
 
 
 def test_the_name_of_a_book_or_site_is_no_part_of_the_titles_of_its_pages() -> None:
