@@ -258,6 +258,28 @@ def test_a_long_book_is_told_by_groups_of_chapters_and_the_names_that_stand_out(
     assert answer.text.count("Buys a Boat") == (24 if deed else 0)
 
 
+def test_a_story_about_a_person_is_told_part_by_part(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("story")
+    deeds = ("left the harbour in a storm", "lost the mast", "met the captain", "came home")
+    chapters = [
+        f"Chapter {number}\n\nIt rained on the quay all day long. "
+        + f"Mrs. Finch {deed} on that long morning of the voyage. "
+        + "The gulls sat on the wall and waited for fish. " * 4
+        + "Mr. Reed sold rope to Mrs. Finch beside the old mill."
+        for number, deed in enumerate(deeds, start=1)
+    ]
+    (folder / "voyage.txt").write_text("The Voyage\n\n" + "\n\n\n".join(chapters), "utf8")
+    with open_engine(folder / "library", graph={}) as engine:
+        engine.add(folder / "voyage.txt")
+        answer = engine.ask("Tell me the story of Mrs. Finch's voyage.", mode="global")
+        check(engine, answer)
+
+    assert answer.text.startswith("The Voyage, on Mrs. Finch, part by part:")
+    assert [deed for deed in deeds if deed in answer.text] == list(deeds)
+
+
 def test_what_one_is_to_the_other_is_told_before_sentences_that_only_name_both(
     open_engine, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -16,6 +16,7 @@ from engine.answering.extractive.block_candidates import (
     Reader,
     read_leads,
     read_places,
+    read_text,
 )
 from engine.answering.extractive.blocks import (
     WINDOW_WORDS,
@@ -28,6 +29,7 @@ from engine.answering.extractive.extent import Excerpt, render_excerpt, unit_of
 from engine.answering.extractive.intent import (
     asked_person,
     compared_sides,
+    compares_in_respect,
     definition_subject,
     is_defined_by,
     question_intent,
@@ -39,6 +41,7 @@ from engine.answering.extractive.passage_order import (
     direct_first,
     in_own_language,
     with_nearest,
+    with_sides,
 )
 from engine.answering.extractive.question_type import answer_types, asking_part
 from engine.answering.extractive.sentence_scoring import (
@@ -267,6 +270,13 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("How did the Gull and the Petrel differ in the storm?", ("Gull", "Petrel")),
         ("Compare Gull and Petrel: which is faster?", ("Gull", "Petrel")),
         ("Gull versus Petrel: how did they fare?", ("Gull", "Petrel")),
+        ("How does the Gull differ from the Petrel?", ("Gull", "Petrel")),
+        ("Which is better, the Gull or the Petrel?", ("Gull", "Petrel")),
+        ("Should I take the Gull or the Petrel?", ("Gull", "Petrel")),
+        ("Compare the Gull to the Petrel", ("Gull", "Petrel")),
+        ("Difference between Gull to Come and Petrel to Go", ("Gull to Come", "Petrel to Go")),
+        ("Gull versus Petrel on dealing with storms", ("Gull", "Petrel")),
+        ("RAID-0 和 RAID-1 有什么不一样？", ("RAID-0", "RAID-1")),
         ("Compare std::list and std::deque", ("std::list", "std::deque")),
         ("The Gull and the Petrel are boats. How do Gull and Petrel relate?", ("Gull", "Petrel")),
         ("stable 和 testing 有什么区别？", ("stable", "testing")),
@@ -281,6 +291,43 @@ def test_the_sides_of_a_comparison_are_read_off_the_question(
     question: str, sides: tuple[str, ...]
 ) -> None:
     assert compared_sides(question) == sides
+
+
+@pytest.mark.parametrize(
+    ("question", "intent"),
+    [
+        ("Gull or Petrel: which should I take?", "comparison"),
+        ("Which is better, the Gull or the Petrel?", "comparison"),
+        ("Which boat was built first, the Gull or the Petrel?", None),
+        ("Give me the names of all boats.", "list"),
+    ],
+)
+def test_a_choice_is_a_comparison_and_names_are_a_list(question: str, intent: str | None) -> None:
+    assert question_intent(question) == intent
+
+
+def test_a_comparison_in_one_respect_is_told_from_one_of_things() -> None:
+    assert compares_in_respect("Gull versus Petrel on dealing with storms: who was right?")
+    assert not compares_in_respect("How do the Gull and the Petrel differ?")
+
+
+def test_what_is_found_for_each_side_stands_behind_the_first_passages_once() -> None:
+    first, own = passages(), [replace(passages()[3], chunk_id="own")]
+    ordered = with_sides([*first, *own], [[own[0], first[1]]])
+
+    assert [each.chunk_id for each in ordered] == [
+        *(each.chunk_id for each in first[:4]), "own", *(each.chunk_id for each in first[4:]),
+    ]  # fmt: skip
+
+
+def test_a_reader_reads_the_rows_of_a_table_with_the_names_of_their_columns() -> None:
+    table = "| Ship | Built |\n|---|---|\n| Gull | 1961 |\n| Petrel | |\n\nBoth sail."
+    layout = "| A guide: to ships |  |\n| --- | --- |\n| Prev | Next |"
+    page = replace(passages()[0], title="Ships", text=f"{table}\n\n{layout}")
+    read = "\n".join(read_text(block, [page]) for block in split_blocks([page]))
+
+    assert "Ship: Gull; Built: 1961.\nShip: Petrel." in read
+    assert "| Prev | Next |" in read
 
 
 def test_words_for_the_form_of_an_answer_are_not_searched_for() -> None:

@@ -198,6 +198,15 @@ def test_the_lines_that_lead_into_the_main_text_are_read() -> None:
     assert lead in text(page)
 
 
+def test_the_contents_are_the_text_of_a_page_of_links_and_a_frame_of_a_page_of_text() -> None:
+    chapters = "".join(f"<dt>{n}. <a href={n}>Lamp number {n}</a></dt>" for n in range(1, 9))
+    figures = "".join(f"<dt>3-{n}. <a href=f{n}>A figure of lamps</a></dt>" for n in range(1, 40))
+    contents = f"<div class='TOC'><dl>{chapters}</dl></div>"
+
+    assert "Lamp number 8" in text(f"<h1>Lamps</h1>{contents}<div class='LOT'>{figures}</div>")
+    assert "Lamp number 8" not in text(f"<h1>Lamps</h1>{contents}{STORY}")
+
+
 def test_words_that_only_look_like_a_frame_stay() -> None:
     menu = f"<p class='menu-text'>{'Soup and bread. ' * 20}</p>"
     body = f"<main><div class='admin-lead'>{STORY}</div>{menu}</main>"
