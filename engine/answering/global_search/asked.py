@@ -221,6 +221,7 @@ _LEAD = re.compile(
     r"|(?:fill (?:me|us) in|catch (?:me|us) up|bring (?:me|us) up to speed) (?:on|about)"
     r"|tell (?:me|us) (?:all |everything |more )?about)\s+"
     r"|^.{0,80}?\b(?:story|account|rundown|run-down|overview|summary|picture|recap|breakdown|lowdown"
+    r"|tour|walk-?through|introduction|intro"
     r"|briefing|timeline|state of play|everything|ins and outs|deal)\s+(?:there is\s+)?"
     r"(?:of|about|on|behind|regarding|concerning|with)\s+"
     r"|^(?:on|about|of|with|regarding)\s+"
@@ -299,6 +300,11 @@ _WITH_NAME = re.compile(
     r"|specification|novel|paper))\b",
     re.IGNORECASE,
 )
+_FOR_WHOM = re.compile(
+    r"\s+for (?:some(?:one|body)|people|those|me|us|beginners|newcomers"
+    r"|(?:an?|my|our|the) \w+)\b.*",
+    re.IGNORECASE,
+)
 _INSURES = re.compile(
     r"\b(?:polic(?:y|ies)|contracts?|agreements?|insurance|warrant(?:y|ies)|plan)$", re.IGNORECASE
 )
@@ -311,6 +317,7 @@ def document_asked(question: str) -> str:
     name = next(filter(None, found.groups()), "") if found else ""
     if found and found["covers"] and _INSURES.search(name):
         return ""
+    name = _FOR_WHOM.sub("", name)
     if has_han(name):
         before = ""
         while name != before:

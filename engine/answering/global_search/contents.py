@@ -178,7 +178,8 @@ class _Page(NamedThings):
                 names = self.say("; ", "；").join(shown)
                 blocks[-1] += f"\n- {self.say('Further sections: ', '其他各节：')}{names}"
             tellers.add(unit.document_id)
-        read = sure_windows(self._windows, chinese=self.chinese) if blocks else self._windows
+        sure = sure_windows(self._windows, chinese=self.chinese)
+        read = sure if blocks or len(sure) >= _FEW_WINDOWS else self._windows
         ranked = [one for one in read or self._ranked() if one.chunk.id not in inside]
         own = [one for one in ranked if self._windows or is_in(one.text, self.chinese)]
         documents = len({one.document_id for one in self.chunks})

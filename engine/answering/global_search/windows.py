@@ -26,6 +26,8 @@ _BREAK = re.compile(r"\n\s*(?:\n|[-*+|#>]|\d+[.)]\s|[^\W\d_][^\n:：]{0,30}[:：
 """End of a paragraph: an empty line, or a line that begins an item, a heading or a speech."""
 _SURELY = 1 / 3
 """Share of the way that others are behind the best, which windows that surely tell may be."""
+_NEARLY = 1.5
+"""Logits below the best window."""
 _LEAST_EACH = 2
 """Windows of a document at most where there are many documents."""
 
@@ -125,7 +127,8 @@ def best_windows(
 ) -> list[Said]:
     """Return the first windows that say something new, at most so many.
 
-    Documents, or the sections of a single one, have a fair share each.
+    Documents, or the sections of a single one, have a fair share each; half of all at most where
+    the windows are nearly as good as the best.
     """
     single = len({one.chunk.document_id for one in found}) == 1
     home = {one: one.chunk.headings if single else one.chunk.document_id for one in found}
@@ -136,7 +139,9 @@ def best_windows(
     for one in found:
         is_new = not any(is_alike(one.words, words) for words in told)
         is_new = is_new and not any(_overlap(one, other) for other in chosen)
-        if len(chosen) < most and taken[home[one]] < share and is_new:
+        is_good = one.worth >= found[0].worth - _NEARLY
+        room = max(share, most // 2) if is_good else share
+        if len(chosen) < most and taken[home[one]] < room and is_new:
             chosen.append(one)
             taken[home[one]] += 1
             told.append(one.words)
