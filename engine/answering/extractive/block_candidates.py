@@ -166,27 +166,37 @@ def read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
     Rows of a table are told with the names of their columns: a reader of sentences makes more of
     *Ship: Corncrake; Built: 1988.* than of bars.
     """
-    text = _TABLE.sub(lambda table: _told_rows(table.group()), block.text)
-    return f"{read_heading(block, passages)}\n{text}"
+    return f"{read_heading(block, passages)}\n{_with_told_rows(block.text)}"
 
 
 _COLUMNS = 2
 """Least columns with a name of a table whose rows are told."""
-_RULE = r"[ \t]*\|?[ \t]*:?-{3,}:?[ \t]*(?:\|[ \t]*:?-{3,}:?[ \t]*)*\|?[ \t]*"
-_TABLE = re.compile(rf"^[ \t]*\|.*\n{_RULE}(?:\n[ \t]*\|.*)+", re.MULTILINE)
+_OF_RULE = frozenset("|-: \t")
 
 
-def _told_rows(table: str) -> str:
-    """Return the rows of a Markdown table, a sentence each."""
-    head, _, *rows = table.splitlines()
-    names = table_cells(head)
-    if sum(map(bool, names)) < _COLUMNS:
-        return table  # for the layout of a page
-    told = []
-    for cells in map(table_cells, rows):
-        named = zip(names, cells, strict=False)
-        told.append("; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell))
-    return "\n".join(f"{row}." for row in told if row)
+def _with_told_rows(text: str) -> str:
+    """Return a text with the rows of its Markdown tables as sentences."""
+    lines = text.split("\n")
+    told: list[str] = []
+    names: tuple[str, ...] = ()
+    for at, line in enumerate(lines):
+        below = lines[at + 1] if at + 1 < len(lines) else ""
+        if not line.lstrip().startswith("|"):
+            names = ()
+            told.append(line)
+        elif names and _OF_RULE.issuperset(line):
+            continue
+        elif names:
+            named = zip(names, table_cells(line), strict=False)
+            row = (f"{name}: {cell}" if name else cell for name, cell in named if cell)
+            told.append(f"{'; '.join(row)}.")
+        else:
+            head = table_cells(line) if "---" in below and _OF_RULE.issuperset(below) else ()
+            if sum(map(bool, head)) >= _COLUMNS:  # fewer are the layout of a page
+                names = head
+            else:
+                told.append(line)
+    return "\n".join(told)
 
 
 def read_heading(block: ExcerptBlock, passages: Sequence[Passage]) -> str:

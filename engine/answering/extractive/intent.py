@@ -298,7 +298,7 @@ _IN_RESPECT = lazy_regex(
 
 def compares_in_respect(question: str) -> bool:
     """Check for a question that compares what is named in one respect: *on pay*."""
-    return _IN_RESPECT.search(question) is not None
+    return _IN_RESPECT.search(" ".join(question.split())) is not None
 
 
 def compared_sides(question: str) -> tuple[str, ...]:

@@ -313,7 +313,7 @@ _INSURES = re.compile(
 
 def document_asked(question: str) -> str:
     """Return what may be the title of a document of which an overview is asked for; or nothing."""
-    found = _DOCUMENT.search(question.strip())
+    found = _DOCUMENT.search(" ".join(question.split()))
     name = next(filter(None, found.groups()), "") if found else ""
     if found and found["covers"] and _INSURES.search(name):
         return ""

@@ -198,7 +198,6 @@ _INDEX = re.compile(r"(?:index|contents|toc|readme|summary)(?:[._-]\w+)*", re.IG
 _PARTS_OF_BOOK = 4
 """Entries of a level that rather are parts than chapters, at most."""
 _ENTRY = re.compile(r"^( *)(?:[-*]|\d+\.) (?:[IVXLC]+\. )?(.+)$", re.MULTILINE)
-_LINE = re.compile(r"^[ >*#-]*(?P<entry>\S.*?)\s*$", re.MULTILINE)
 _CHAPTER = re.compile(
     r"(?P<word>chapter|appendix|part|第|附录)\s*"
     r"(?P<number>\d{1,3}|[A-Z]|[IVXLC]{1,6}|[一二三四五六七八九十百]{1,4})"
@@ -260,8 +259,8 @@ def _numbered_entries(page: Unit, titled: Mapping[str, Unit]) -> tuple[list[Unit
     chapters: dict[str, Unit] = {}
     parts: dict[int, str] = {}
     for chunk in page.chunks:
-        for line in _LINE.finditer(chunk.text):
-            entry = line["entry"]
+        for line in chunk.text.splitlines():
+            entry = line.strip(" >*#-")
             worded, bare = _CHAPTER.fullmatch(entry), _IN_PART.fullmatch(entry)
             if worded and _PART.match(entry):
                 if (name := _calm(entry)) not in parts.values():
