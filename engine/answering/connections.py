@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -136,14 +137,13 @@ class ConnectionAnswerer:
         pairs = connection_pairs(question)
         if not pairs:
             return None
-        near = {each.chunk_id: each.scores.get("fused", 0.0) for each in find()}
         language = language_of(question)
         with self._library.read() as connection, graph_errors():
             seen = self._views.current(connection, within)
             explorer = Explorer(
                 connection, seen, page_of=lambda _document, _offset: None, language=language
             )
-            return _Connection(explorer, language, near, self._reader).draft(pairs)
+            return _Connection(explorer, language, find, self._reader).draft(pairs)
 
 
 @dataclass(frozen=True)
@@ -175,10 +175,16 @@ class _Connection:
 
     explorer: Explorer
     language: Language
-    near: Mapping[str, float]
+    find: Callable[[], Sequence[Passage]]
     reader: Reader | None = None
     citations: list[Citation] = field(default_factory=list)
     known: dict[tuple[str, str], list[_Step]] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+
+    @cached_property
+    def near(self) -> Mapping[str, float]:
+        """The passages that retrieval finds for the question, with their fused scores."""
+        return {each.chunk_id: each.scores.get("fused", 0.0) for each in self.find()}
 
     def draft(self, pairs: Sequence[tuple[str, str]]) -> Draft | None:
         """Answer for the first pair of which both are known, else of which one is.
@@ -214,8 +220,9 @@ class _Connection:
             usual = known[-1].mention_count > known[0].mention_count  # Grey Gull, not its barge
             return _end(known[-1] if usual else known[0])
         whole = re.compile(rf"(?<!\w){re.escape(bare)}(?!\w)", re.IGNORECASE)
+        found = self.explorer.entities(bare, limit=10, offset=0).items
         said = self.explorer.times_said(bare)
-        for view in self.explorer.entities(bare, limit=10, offset=0).items:
+        for view in found:
             is_it = any(whole.search(each) for each in (view.name, *view.aliases))
             if is_it and said <= _OFTEN * max(view.mention_count, 1):
                 return _end(view)
@@ -256,6 +263,7 @@ class _Connection:
         return None
 
     def _connected(self, one: _End, other: _End) -> Draft:
+        self.asked = {one.id, other.id}
         direct = self._best_read(one, other)
         ways = [
             way for way in self._ways(one, other) if all(self._steps(*s) for s in pairwise(way))
@@ -308,7 +316,10 @@ class _Connection:
 
     def _together(self, one: _End, other: _End) -> Iterator[_Step]:
         ends = ((one, other), (other, one))
-        for chunk, *titled in self.explorer.shared_chunks(one.id, other.id, first=self.near):
+        asked = {one.id, other.id} == self.asked
+        for chunk, *titled in self.explorer.shared_chunks(
+            one.id, other.id, first=self.near, in_words=asked
+        ):
             more = _FOREIGN if is_chinese(chunk.text) != (self.language == "zh") else 0.0
             more -= _FOUND * self.near.get(chunk.id, 0.0)
             names = [_any_name(end, against, self.explorer, chunk) for end, against in ends]
@@ -599,16 +610,8 @@ def _of_chunk(
 def _is_listed(text: str, spans: Sequence[tuple[int, int]]) -> bool:
     """Check for several sentences on lines of their own, or across paragraphs."""
     between = [text[first[1] : second[0]] for first, second in pairwise(spans)]
-    if len(spans) == 2:
-        return all(_is_line(text, *span) for span in spans)
     has_break = any(each.count("\n") > 1 for each in between)
     return len(spans) > 2 and (has_break or all("\n" in each for each in between))
-
-
-def _is_line(text: str, start: int, end: int) -> bool:
-    """Check that a sentence is a line of its own, as of a cast."""
-    before, behind = text[:start].rstrip(" *_|-"), text[end:].lstrip(" *_|")
-    return "\n" not in text[start:end] and before[-1:] in "\n" and behind[:1] in "\n"
 
 
 def _sentences_back(at: int, named: Sequence[Sequence[bool]]) -> int:

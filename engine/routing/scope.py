@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +25,8 @@ from numpy.typing import NDArray
 
 from ..errors import ModelUnavailable
 from ..prompts import Language, language_of
+
+_LOGGER = logging.getLogger("loregraph.models")
 
 ScopeName = Literal["whole", "topic", "specific"]
 SCOPES: tuple[ScopeName, ...] = get_args(ScopeName)
@@ -132,27 +135,41 @@ class ScopeClassifier:
         self._remembered = lru_cache(maxsize=_REMEMBERED)(self._classified)
 
     def __call__(self, question: str) -> Scope:
-        """Return the scope of a question."""
-        return self._remembered(question)
+        """Return the scope of a question; without a model that does not answer at this moment."""
+        try:
+            return self._remembered(question)
+        except _Unheard as error:
+            return error.scope
 
     def _classified(self, question: str) -> Scope:
         language = language_of(question)
-        try:
-            logits = [
-                weights.logits(embed(question))
-                for model, embed in self._models.items()
-                if (weights := shipped_weights(model, language)) is not None
-            ]
-        except ModelUnavailable:
-            logits = []
+        logits, failure = list[Rows](), None
+        for model, embed in self._models.items():
+            weights = shipped_weights(model, language)
+            if weights is None:
+                continue
+            try:
+                vector = embed(question)
+            except ModelUnavailable as error:
+                failure = error
+                _LOGGER.info("a question's scope is told without %s: %s", model, error)
+                continue
+            if any(vector):
+                logits.append(weights.logits(vector))
         total = np.sum([*logits, _WORDS * _lexical_logits(question, language)], axis=0)
         found = total / (len(logits) + _WORDS) if logits else total / _WORDS
-        return Scope(*map(float, _softmax(found)))
+        scope = Scope(*map(float, _softmax(found)))
+        if failure is not None:
+            raise _Unheard(scope)
+        return scope
 
 
-def shipped_models() -> frozenset[str]:
-    """Return the names of the models that weights are shipped for."""
-    return frozenset(_shipped()["models"])
+class _Unheard(Exception):
+    """A scope that a model had no part in, and which is not remembered."""
+
+    def __init__(self, scope: Scope) -> None:
+        super().__init__()
+        self.scope = scope
 
 
 def shipped_weights(model: str, language: Language) -> ScopeWeights | None:

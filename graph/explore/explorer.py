@@ -209,17 +209,18 @@ class Explorer:
         return [self.entity_at(node) for node in best[:limit]]
 
     def shared_chunks(
-        self, one: str, other: str, *, first: Collection[str] = ()
+        self, one: str, other: str, *, first: Collection[str] = (), in_words: bool = False
     ) -> list[tuple[Chunk, bool, bool]]:
         """Return the chunks that name both, by place; a title names what it is about.
 
         Each is an entity, or words that no entity is called by. Of many, those of the ids `first`
-        are among them. With each chunk, whether the title of its document is a name of the first
+        are among them; where there are few, with `in_words` also those that hold the names in any
+        case. With each chunk, whether the title of its document is a name of the first
         and of the second.
         """
         (named, titled), (other_named, other_titled) = map(self._naming, (one, other))
         both = (named | titled) & (other_named | other_titled) & (named | other_named)
-        if len(both) < FEW_SHARED_CHUNKS:
+        if in_words and len(both) < FEW_SHARED_CHUNKS:
             words, other_words = map(self._in_words, (one, other))
             both |= (named | words) & (other_named | other_words)
         ranked = sorted(both, key=lambda key: (key not in first, key))

@@ -286,6 +286,7 @@ _BEFORE_SIDES = lazy_regex(
 )
 """Words around the sides of a choice: *Should my package use Breaks or Conflicts for …*."""
 _AND = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+(?:and|or|versus|vs\.?|differ\s+from)\s+", re.I)
+_COMPARE = lazy_regex(r"compare|contrast", re.I)
 _WITH = lazy_regex(r"\s+(?:with|to|from)\s+", re.I)
 
 
@@ -298,7 +299,8 @@ _IN_RESPECT = lazy_regex(
 
 def compares_in_respect(question: str) -> bool:
     """Check for a question that compares what is named in one respect: *on pay*."""
-    return _IN_RESPECT.search(" ".join(question.split())) is not None
+    is_named = any(map(_IN_RESPECT.search, compared_sides(question)))
+    return not is_named and _IN_RESPECT.search(" ".join(question.split())) is not None
 
 
 def compared_sides(question: str) -> tuple[str, ...]:
@@ -310,9 +312,12 @@ def compared_sides(question: str) -> tuple[str, ...]:
         return ()
     whole = re.sub(r"\W$", "", next(part for part in found.groups() if part).rstrip())
     whole = _BEFORE_SIDES.sub("", whole) if found["either"] else whole
-    whole = _IN_RESPECT.sub("", whole)
-    split = _AND if _AND.search(whole) else _WITH
-    sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in split.split(whole)]
+    parts = _AND.split(whole)
+    if len(parts) < 2 or (found["many"] and _COMPARE.match(found.group())):
+        parts = [side for part in parts for side in _WITH.split(part)]
+    if not any(map(_IN_RESPECT.search, parts[:-1])):
+        parts[-1] = _IN_RESPECT.sub("", parts[-1])
+    sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in parts]
     sides = [side.strip("\"'“” ") for side in sides if side.strip()]
     return tuple(sides) if 2 <= len(sides) <= 4 else ()
 

@@ -220,15 +220,23 @@ _LEAD = re.compile(
     r"^.{0,60}?\b(?:sum up|summari[sz]e|recap|outline|(?:walk|run|take|talk) (?:me|us) through"
     r"|(?:fill (?:me|us) in|catch (?:me|us) up|bring (?:me|us) up to speed) (?:on|about)"
     r"|tell (?:me|us) (?:all |everything |more )?about)\s+"
-    r"|^.{0,80}?\b(?:story|account|rundown|run-down|overview|summary|picture|recap|breakdown|lowdown"
-    r"|tour|walk-?through|introduction|intro"
-    r"|briefing|timeline|state of play|everything|ins and outs|deal)\s+(?:there is\s+)?"
+    r"|^\W*(?:(?:please|can you|could you|would you|i['’]d like|i would like|i want|i need|give"
+    r"|tell|show|write|me|us|to have|what['’]s|what is|is there|the|an?|whole|full|short|brief"
+    r"|quick|complete|entire|general|overall|simple|rough)\W+){0,9}(?:story|account|rundown|run-down"
+    r"|overview|summary|picture|recap|breakdown|lowdown|tour|walk-?through|introduction|intro|briefing"
+    r"|timeline|state of play|everything|ins and outs|deal)\s+(?:there is\s+)?"
     r"(?:of|about|on|behind|regarding|concerning|with)\s+"
     r"|^(?:on|about|of|with|regarding)\s+"
     r"|^.{0,12}?(?:(?:梳理|讲讲|说说|谈谈|总结|概括|归纳|捋|汇总)(?:一[讲说谈理捋下遍])?"
     r"|(?:介绍|理|讲|说)一[下理讲说])(?:关于)?(?=..)",
     re.IGNORECASE,
 )
+_EXPLICIT = re.compile(
+    r"\b(?:about|regarding|concerning|towards?)\s+(?!it\b|this\b|these\b|that\b)\w"
+    r"|关于|对于|对(?![应比照话方])(?=..)",
+    re.IGNORECASE,
+)
+"""Words in front of a subject."""
 _TAIL = re.compile(
     r"的?(?:来龙去脉|经过|始末|前因后果|全过程|前后经过)(?:是(?:怎样|怎么样|什么)的?)?\W*$"
 )
@@ -290,8 +298,9 @@ _A_DOCUMENT = re.compile(
 
 
 _AROUND_NAME = re.compile(
-    r"^(?:请问)?(?:[这那该本][本部份篇章节]?)(?=\s?\w{2})"
-    r"|(?:[这那]一?[本部份篇])(?:书|手册|文档|小说)?$|[这那]一?(?=[章节]$)|整[本部个套](?:书|手册|小说)?$|全书$|[整总]体上?$|里面?$|中$"
+    r"^(?:请问)?(?:[这那该本][本部份篇章节]|本(?=[书手指文说资]))(?=\s?\w{2})"
+    r"|(?:[这那]一?[本部份篇])(?:书|手册|文档|小说)?$|[这那]一?(?=[章节]$)"
+    r"|整[本部个套](?:书|手册|小说)?$|全书$|[整总]体上?$|(?<=[书册档章节])里面?$"
 )
 """Chinese words around the name of a document: 这本, 那一章, 整本书."""
 _WITH_NAME = re.compile(
@@ -301,9 +310,7 @@ _WITH_NAME = re.compile(
     re.IGNORECASE,
 )
 _FOR_WHOM = re.compile(
-    r"\s+for (?:some(?:one|body)|people|those|me|us|beginners|newcomers"
-    r"|(?:an?|my|our|the) \w+)\b.*",
-    re.IGNORECASE,
+    r"\s+for (?:some(?:one|body)|people|those|me|us|beginners|newcomers)\b.*", re.IGNORECASE
 )
 _INSURES = re.compile(
     r"\b(?:polic(?:y|ies)|contracts?|agreements?|insurance|warrant(?:y|ies)|plan)$", re.IGNORECASE
@@ -402,7 +409,8 @@ class Asked:
     def names_subject(self) -> bool:
         """Check for words that ask for an account, with a subject behind them."""
         said = self.question.strip()
-        return bool(self.subject) and _told(said) != said
+        is_named = _told(said) != said or _EXPLICIT.search(said) is not None
+        return bool(self.subject) and is_named
 
     @property
     def relates(self) -> bool:

@@ -99,6 +99,8 @@ _BESIDE = 0.02
 _ON_BOOK = 3
 """Sentences on a book."""
 _ABOUT_BOOK = "What is {} about?"
+_STORY = "story tale plot novel book course beginning end life fate development"
+"""Words beside a person in a question for what happens to that person."""
 _ABOUT_PERSON = "What happens to {} in this chapter?"
 _QUOTED = re.compile(r"\W*[\"“‘']\w|.*[“\"][^”\"]{40}")
 """Sentences that begin with speech, or are little else."""
@@ -134,7 +136,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
             keys = sorted(near, key=lambda key: (-near[key], key))[:_NEAREST] or keys[:_NEAREST]
         chunks = scene.chunks(keys).values()
         told = False
-    if told and len(by_document) == 1 and not (asked.aspect and asked.aspect.kind):
+    if told and len(by_document) == 1 and (asked.aspect is None or asked.aspect.name == "change"):
         keys = sample_chunks(by_document)
         read = sorted(scene.chunks(keys).values(), key=lambda one: (one.position, one.start))
         story = _Page(scene, watch, asked, read, found, 1, ()).story()
@@ -476,7 +478,8 @@ class _Page(NamedThings):
         """Return what each part of a story tells of the persons asked about; None of no story."""
         asked = tokens_of(self.asked.question)
         persons = [name for name, _ in self._named_of("PERSON") if asked & tokens_of(name)]
-        if not persons or not self._heroes:
+        others = frozenset(self.asked.subject) - tokens_of(*persons, _STORY)
+        if not persons or not self._heroes or others:
             return None
         words, blocks = tokens_of(*persons), list[str]()
         many = len(self.units) > TOLD_PARTS
@@ -485,6 +488,8 @@ class _Page(NamedThings):
             read = spread_evenly(found, _HEARD_OF)
             if said := self._read_best(self.asked.topic, read, _OF_PERSON):
                 blocks.append(self.block(unit.title, said))
+        if not blocks:
+            return None
         names = self.listed(persons[:_HEROES])
         return self.made(f"{self._document_title()}, on {names}, part by part:", blocks)
 

@@ -373,18 +373,20 @@ _AT_ONCE = 500
 def _first_headings(
     connection: Connection, documents: Sequence[str], titles: Set[str]
 ) -> dict[str, str]:
-    """Return the first heading of each document that is none of these titles."""
+    """Return the first heading of each document that is none of these titles; "" without one."""
     columns = chunk_table.c
-    query = select(columns.document_id, columns.headings, columns.text)
-    first: dict[str, str] = {}
-    for at in range(0, len(documents), _AT_ONCE):
-        some = query.where(columns.document_id.in_(documents[at : at + _AT_ONCE]))
-        for row in connection.execute(some.order_by(columns.document_id, columns.position)):
-            if row.document_id not in first:
-                headings = [*json.loads(row.headings), *_HEADING.findall(row.text)]
-                own = next((one.strip() for one in headings if one.strip() not in titles), None)
-                if own:
-                    first[row.document_id] = own
+    begins = select(columns.document_id, columns.text).where(columns.position == 0)
+    headed = select(columns.document_id, columns.headings)
+    first = dict.fromkeys(documents, "")
+    for query, headings_of in ((begins, _HEADING.findall), (headed, json.loads)):
+        left = [name for name, heading in first.items() if not heading]
+        ordered = query.order_by(columns.document_id, columns.position)
+        for at in range(0, len(left), _AT_ONCE):
+            some = ordered.where(columns.document_id.in_(left[at : at + _AT_ONCE]))
+            for document, value in connection.execute(some):
+                if not first[document]:
+                    own = (one.strip() for one in headings_of(value))
+                    first[document] = next((one for one in own if one not in titles), "")
     return first
 
 
@@ -486,14 +488,20 @@ class GlobalContext:
         with self.library.read() as connection, graph_errors():
             found = read_chunks(connection, sorted(set(chunk_ids)))
             shared = {one.document_id for one in found.values() if one.title in self._shared}
-            headed = _first_headings(connection, sorted(shared), self._shared) if shared else {}
+            if new := sorted(shared - self._headed.keys()):
+                self._headed.update(_first_headings(connection, new, self._shared))
         return {
             key: replace(
                 chunk,
-                title=headed.get(chunk.document_id) or without_ending(chunk.title, self._endings),
+                title=self._headed.get(chunk.document_id)
+                or without_ending(chunk.title, self._endings),
             )
             for key, chunk in found.items()
         }
+
+    @cached_property
+    def _headed(self) -> dict[str, str]:
+        return {}
 
     @cached_property
     def _endings(self) -> tuple[str, ...]:

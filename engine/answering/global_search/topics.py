@@ -10,7 +10,6 @@ deterministic and bounded by `MAX_CHUNKS`.
 from __future__ import annotations
 
 import math
-import mimetypes
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -29,8 +28,8 @@ from .standalone import is_unpaired
 
 MAX_DOCUMENTS, MAX_CHUNKS = 600, 1200
 """Maximum number of documents and of chunks that are read; larger libraries are sampled evenly."""
-_OF_INDEX = 30
-"""Chunks that are read of a page that lists others, at most."""
+_OF_INDEX, _INDEXES = 30, 5
+"""Chunks that are read of a page that lists others, at most, and such pages."""
 MIN_SECTIONS, MAX_DEPTH = 4, 3
 _PARTS = 8
 """Number of parts of a document without headings."""
@@ -124,13 +123,11 @@ def sample_chunks(by_document: Mapping[str, Sequence[str]]) -> list[str]:
     told = [name for name in sorted(by_document) if not is_picture(name)] or sorted(by_document)
     documents = spread_evenly(told, MAX_DOCUMENTS)
     most = MAX_CHUNKS // max(1, len(documents))
+    indexes = (name for name in documents if is_index(name.rpartition("/")[2].casefold()))
+    outer = sorted(indexes, key=lambda name: (name.count("/"), name))[:_INDEXES]
+    room = {name: max(most, _OF_INDEX) for name in outer}
     return [
-        key
-        for name in documents
-        for key in spread_evenly(
-            by_document[name],
-            max(most, _OF_INDEX) if is_index(name.rpartition("/")[2].casefold()) else most,
-        )
+        key for name in documents for key in spread_evenly(by_document[name], room.get(name, most))
     ]
 
 
@@ -194,7 +191,7 @@ def books_of(units: Sequence[Unit]) -> tuple[list[Book], list[Unit]]:
     return sorted(books, key=lambda book: (-book.documents, book.title)), others
 
 
-_INDEX = re.compile(r"(?:index|contents|toc|readme|summary)(?:[._-]\w+)*", re.IGNORECASE)
+_INDEX = re.compile(r"(?:index|contents|toc|readme|summary)(?:[._-][\w.-]*)?", re.IGNORECASE)
 _PARTS_OF_BOOK = 4
 """Entries of a level that rather are parts than chapters, at most."""
 _ENTRY = re.compile(r"^( *)(?:[-*]|\d+\.) (?:[IVXLC]+\. )?(.+)$", re.MULTILINE)
@@ -237,7 +234,7 @@ def indexed_book(units: Sequence[Unit]) -> Book | None:
     folder = index.document_id.rpartition("/")[0]
     if not all(unit.document_id.startswith(f"{folder}/" if folder else "") for unit in units):
         return None
-    titled = {plain_title(unit.chunks[0].title): unit for unit in units if unit not in pages}
+    titled = {plain_title(unit.chunks[0].title): unit for unit in units if unit != index}
     numbered = ((page, *_numbered_entries(page, titled)) for page in pages)
     listed = ((page, _listed_units(page, titled), dict[int, str]()) for page in pages)
     found = next((one for one in (*numbered, *listed) if len(one[1]) >= MIN_CHAPTERS), None)
@@ -281,7 +278,7 @@ def _listed_units(page: Unit, titled: Mapping[str, Unit]) -> list[Unit]:
     for chunk in page.chunks:
         for indent, entry in _ENTRY.findall(chunk.text):
             unit = titled.get(plain_title(entry.strip()))
-            if unit is not None and unit not in levels[indent]:
+            if unit is not None and unit != page and unit not in levels[indent]:
                 levels[indent].append(unit)
     listed = [some for _, some in sorted(levels.items()) if len(some) >= MIN_CHAPTERS]
     return next((some for some in listed if len(some) > _PARTS_OF_BOOK), (listed or [[]])[0])
@@ -332,10 +329,12 @@ def without_ending(title: str, endings: Iterable[str]) -> str:
     return bare.strip() or title
 
 
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", ".svg")
+
+
 def is_picture(document_id: str) -> bool:
     """Check by its name that a document is a picture, of which only words were read."""
-    kind, _ = mimetypes.guess_type(document_id.rpartition("/")[2])
-    return (kind or "").startswith("image/")
+    return document_id.casefold().endswith(_PICTURES)
 
 
 def _book(folder: str, units: Sequence[Unit]) -> Book | None:
