@@ -53,7 +53,7 @@ from .providers.llm_clients import Models
 from .retrieval.passages import embedder
 from .retrieval.retriever import HybridRetriever
 from .routing.router import QueryRouter, QuerySelector
-from .routing.scope import ScopeClassifier
+from .routing.scope import ScopeClassifier, shipped_weights
 from .storage.bm25_index import KeywordIndex
 from .storage.graph_api import graph_errors, is_fresh, sentence_spans
 from .storage.graph_views import GraphViewCache
@@ -114,6 +114,21 @@ def _sentence_model(
         return embed_model
     inner.weigh_by(keyword.idf)
     return None
+
+
+def _scope_classifier(embed_models: Sequence[EmbeddingModel]) -> ScopeClassifier:
+    """Return the router's classifier by these models.
+
+    Where nothing is shipped for any of them, as for a server's, by the bundled multilingual one;
+    hashed words want no model.
+    """
+    models = {identity_of(model): model for model in embed_models}
+    is_known = any(shipped_weights(name, "en") is not None for name in models)
+    is_hashed = any(isinstance(unwrap_embedding(one), TfidfEmbedding) for one in embed_models)
+    if models and not is_known and not is_hashed:
+        bundled = MultilingualEmbedding()
+        models[bundled.identity] = bundled
+    return ScopeClassifier({name: model.get_query_embedding for name, model in models.items()})
 
 
 def _space(
@@ -222,9 +237,7 @@ class Components:
             ),
             None,
         )
-        self._scope = ScopeClassifier(
-            {identity_of(model): model.get_query_embedding for model in embed_models}
-        )
+        self._scope = _scope_classifier(embed_models)
         self._tokeniser = load_tokeniser()
         self.graph_views = GraphViewCache(library)
         self._history = history

@@ -6,10 +6,15 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from llama_index.core.embeddings import MockEmbedding
 from openai_server import Reply
 
+from engine import KnowledgeEngine
+from engine.embeddings.multilingual import MultilingualEmbedding
 from engine.events import CitationsEvent, PassagesEvent, RouteEvent, TokensEvent
 from engine.routing.llamaindex import ANSWER_KEY
+from engine.routing.rules import classify_scope
+from engine.routing.scope import ScopeClassifier
 
 NOTES = {
     "lamp": "# The lamp\n\nAda Brine lit the lamp at Gull Quay in 1901. The lamp burned whale oil.",
@@ -64,6 +69,19 @@ def test_both_gives_the_local_answer_first_and_the_overview_after_it(engine) -> 
     assert {"extract", "reduce", "merge"} <= {step.stage for step in answer.trace}
 
 
+def test_a_model_that_nothing_is_shipped_for_has_no_part_in_routing(tmp_path: Path) -> None:
+    bundled = MultilingualEmbedding()
+    question = "I was handed this folder; what should I know of it?"
+    own = MockEmbedding(embed_dim=8, model_name="somebody/else")
+    with KnowledgeEngine.open(tmp_path / "library", embed_model=own) as engine:
+        add_notes(engine)
+        route = engine._whole.parts.router.selector.rule(question)
+    scope = ScopeClassifier({bundled.identity: bundled.get_query_embedding})(question)
+
+    assert route == classify_scope(question, scope=scope)
+    assert route.confidence != classify_scope(question).confidence
+
+
 def test_an_overview_that_cites_nothing_else_is_not_added(engine) -> None:
     local = engine.ask(QUESTION, mode="local")
     (cited,) = local.citations
@@ -83,7 +101,7 @@ def test_a_question_in_doubt_goes_both_ways_and_says_so(engine) -> None:
 
 
 def test_what_deciding_retrieved_is_not_searched_again(open_engine, tmp_path: Path) -> None:
-    question = "How has the lamp changed?"
+    question = "What did Ada Brine do over the years?"
     with open_engine(tmp_path / "library") as engine:
         add_notes(engine)
         route, found = engine._whole.parts.router.selector.route_with_passages(question)
