@@ -14,7 +14,7 @@ from engine.embeddings.multilingual import MultilingualEmbedding
 from engine.events import CitationsEvent, PassagesEvent, RouteEvent, TokensEvent
 from engine.routing.llamaindex import ANSWER_KEY
 from engine.routing.rules import classify_scope
-from engine.routing.scope import ScopeClassifier
+from engine.routing.scope import Scope, ScopeClassifier
 
 NOTES = {
     "lamp": "# The lamp\n\nAda Brine lit the lamp at Gull Quay in 1901. The lamp burned whale oil.",
@@ -104,7 +104,9 @@ def test_what_deciding_retrieved_is_not_searched_again(open_engine, tmp_path: Pa
     question = "What did Ada Brine do over the years?"
     with open_engine(tmp_path / "library") as engine:
         add_notes(engine)
-        route, found = engine._whole.parts.router.selector.route_with_passages(question)
+        selector = engine._whole.parts.router.selector
+        selector._scope = lambda _: Scope(whole=0.01, topic=0.38, specific=0.61)
+        route, found = selector.route_with_passages(question)
         assert route.mode == "local"
         assert found is not None
         searched = []

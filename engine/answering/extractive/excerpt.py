@@ -7,7 +7,8 @@ logit. Without a reader the best sentence's score and the heading decide.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
@@ -46,6 +47,7 @@ from .blocks import (
 )
 from .evidence import probability
 from .extent import (
+    LEAST_WORDS,
     SHORTEST_WORDS,
     SIBLINGS,
     Best,
@@ -87,6 +89,13 @@ all that name what is asked are near. Of 21 Chinese questions on half translated
 blocks lie above even odds, and 1 of 12 wrong ones."""
 WHOLE = ("list", "steps", "command")
 """Intents for which a block is shown whole."""
+FROM_START = ("steps", "command", "comparison")
+"""Intents for which what stands before the paragraph that answers is shown, too."""
+AHEAD = 2.0
+"""Logits that this paragraph lies above those before it, which are left out."""
+_GAP = re.compile(r"\n[ \t]*\n\s*")
+_FORMED = re.compile(r"[ \t]*(?:[-*+•|]|\d{1,3}[.)、]|```)")
+_ENDED = re.compile(r"[.!?:;。！？：；][\W\d]*$")
 LIKELY, MOST_ABOVE, LONE_ABOVE = (-3.6, 0.70, 0.86), 4.0, 1.0
 """Log odds that a Chinese block answers: constant, its logit, score above the next block
 (`MOST_ABOVE` at most, `LONE_ABOVE` where there is none). Of 172 questions on a novel, manuals and
@@ -157,14 +166,51 @@ def choose_excerpts(
     most = MORE_BLOCKS if read is not None else READ_BLOCKS
     best, *close = _best(question, intent, candidates[:most], passages, wanted=wanted, read=read)
     listed = _siblings(best.block, blocks) if intent == "list" else []
-    if len(listed) >= SIBLINGS:
+    if len(listed) >= SIBLINGS and not _holds_a_list(best.block):
         return [listed_sections(best, listed, passages)]
     first = outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
     if first is None and intent not in WHOLE:
         first = _narrowed(question, best, passages[best.block.passage], read)
-    first = first or extended(best, passages[best.block.passage], text_at)
+    if first is None:
+        first = extended(best, passages[best.block.passage], text_at)
+        first = first if intent in FROM_START else _from_answer(question, first, read)
     others = (_below(each, passages[each.block.passage], text_at) for each in close)
     return [first, *(each for each in others if not _covers(first, each))]
+
+
+def _holds_a_list(block: ExcerptBlock) -> bool:
+    """Check for a block that is, or leads to, a list or table of its own."""
+    return block.form in ("list", "entry", "table")
+
+
+def _from_answer(question: str, excerpt: Excerpt, read: Reader | None) -> Excerpt:
+    """Return an excerpt from the paragraph on that answers, where those before it do not.
+
+    A box on two things, or a section, may tell of another one first.
+    """
+    pieces = list(_paragraphs(excerpt.text))
+    if read is None or len(pieces) < 2:
+        return excerpt
+    head = f"{excerpt.source.title}: {excerpt.heading}"
+    logits = read(question, [f"{head}\n{text}" for _, text in pieces])
+    best = int(np.argmax(logits))
+    start, text = pieces[best]
+    is_apart = best > 0 and logits[:best].max() <= logits[best] - AHEAD and not leans(text)
+    if not is_apart or any(_FORMED.match(said) for _, said in pieces[: best + 1]):
+        return excerpt
+    lead = excerpt.lead if excerpt.lead and excerpt.lead[0] >= excerpt.start + start else None
+    return replace(excerpt, start=excerpt.start + start, text=excerpt.text[start:], lead=lead)
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
+    """Give the paragraphs of a text and where each begins; a title goes with what it is above."""
+    start = begun = 0
+    gaps = [(gap.start(), gap.end()) for gap in _GAP.finditer(text)]
+    for end, begins in (*gaps, (len(text), len(text))):
+        piece, begun = text[begun:end], begins
+        if piece.strip() and (_ENDED.search(piece) or count_words(piece) >= LEAST_WORDS):
+            yield start, text[start:end]
+            start = begins
 
 
 def _below(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt:

@@ -165,7 +165,8 @@ def extended(
     elif block.form != "entry":
         start = _standing_start(block, blocks, longest=longest)
         for other in rest:
-            if count_words(text[start:end]) < SHORTEST_WORDS:
+            is_open = text[start:end].rstrip().endswith((":", "："))
+            if is_open or count_words(text[start:end]) < SHORTEST_WORDS:
                 end = other.end
     end = start + cut_long(text[start:end], words=longest)
     lead = None
@@ -204,7 +205,9 @@ def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | 
     start, end = items[0].start, items[-1].end
     text = source.text[start:end]
     if len(items) >= SIBLINGS and count_words(text) > LONGEST_WORDS:
-        text = "\n".join(_beginning(each.text) for each in items)
+        lead, first_item = _led_to(items[0].text)
+        told = [_beginning(each) for each in (first_item, *(each.text for each in items[1:]))]
+        text = "\n".join((*([lead] if lead else []), *told))
     elif items[0].form not in LISTED or start >= block.start:
         return None
     return Excerpt(
@@ -217,6 +220,12 @@ def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | 
         logit=best.logit,
         likely=best.likely,
     )
+
+
+def _led_to(item: str) -> tuple[str, str]:
+    """Part the first item of a list from what leads to it."""
+    found = re.search(r"\n\s*\n(?=(?:[-*+•]|\d{1,3}[.)、])[ \t])", item)
+    return (item[: found.start()], item[found.end() :]) if found else ("", item)
 
 
 def _beginning(item: str) -> str:

@@ -29,12 +29,15 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
      r"|\bwhich (?:one )?(?:is|are|would be) (?:the )?better\b.*\bor\b"
      r"|\bshould (?:i|we|one) (?:use|choose|pick|take|go for|prefer)\b.*\bor\b"
      r"|\beach (?:one )?do\b|\bhow do .{1,60} relate\b"),
-    ("cause", r"^\W*why\b|\bwhat (?:caused|is the (?:reason|cause))\b|\bfor what reason\b"),
-    ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some))\b"
+    ("cause", r"^\W*why\b|\bwhy (?:is|are|was|were|do|does|did|should|must|can|would|has|have)"
+     r"(?:n['’]?t)?\b|\bwhat (?:caused|is the (?:reason|cause))\b|\bfor what reason\b"),
+    ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some|every))"
+     r"|^\W*(?:which|what) (?:people|men|women|children) (?:do|are|can|have|had|were|did)\b"
      r"|\bgive (?:me|us) (?:a list of|the names of|all|every)\b"
      r"|^\W*(?:what|which) are the\b"
      r"|^\W*(?:which|what) (?:[a-z-]+ )?(?!series|species|news|means)[a-z-]+(?<![ius])s"
-     r"(?: (?:in|on|of|for|with|from) [^\s,?]{1,30}(?: [^\s,?]{1,30})?)? (?:do|are|can|does)\b"),
+     r"(?: (?:in|on|of|for|with|from) [^\s,?]{1,30}(?: [^\s,?]{1,30})?)?"
+     r" (?:do|are|can|does|have|had|were|did|could|should|must|would)\b"),
     ("steps", r"^\W*(?:how|where) (?:do|can|should|could|must|would) (?:i|you|we|one)\b"
      r"|^\W*how(?: to\b|\W*$)"),
     ("definition", r"\bwhat do(?:es)? .{1,60} (?:mean|stand for|refer to)\b|\bmeaning of\b"),
@@ -59,7 +62,7 @@ _CHINESE: tuple[tuple[Intent, str], ...] = (
     ("cause", r"(?<![称名叫作成分译改化变分])为什么|为何|原因|缘何"),
     (
         "list",
-        r"列出|[有是]哪些|哪[几两二三四五六七八九十][种个类位名]|(?:支持|包括|包含|提供|分为)了?哪些",
+        r"列出|列举|[都全]列|列一下|[有是]哪些|哪些[人家]|都.{0,6}谁|有谁|哪[几两二三四五六七八九十][种个类位名]|(?:支持|包括|包含|提供|分为)了?哪些",
     ),
     (
         "explanation",

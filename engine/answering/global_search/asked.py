@@ -142,13 +142,13 @@ _WHOLE = re.compile(
     r"\b(?:main|major|key|central|common|overall|everything|themes?|topics?|subjects?|ideas?"
     r"|points?"
     r"|issues?|findings?|takeaways?|conclusions?|trends?|patterns?|threads?|documents?|corpus"
-    r"|collection|texts?|files?|library|archives?|sources?|papers?|articles?|reports?|material"
+    r"|collection|texts?|files?|folders?|library|archives?|sources?|papers?|articles?|reports?|material"
     r"|records"
     r"|dataset"
     r"|data|summar\w+|overview|outline|about|contain\w*|cover\w*|in here|picture|gist|contents?"
     r"|meetings?|books?|novels?|stor(?:y|ies)|plots?|manuals?|handbooks?|guides?|all this"
     r"|all of it)\b"
-    r"|主要|总体|整体|所有|全部|整个|这些|这批|主题|内容|话题|议题|要点|文档|文件|资料|材料|文章"
+    r"|主要|总体|整体|所有|全部|整个|这些|这批|主题|内容|话题|议题|要点|文档|文件夹?|资料|材料|文章"
     r"|章回|[章回节]里|文库|语料|报告|总结|概括|概述"
     r"|归纳|综述|[这本全]书|整[部本]书|小说|手册|指南|故事|情节|大意|介绍|讲了",
     re.IGNORECASE,
@@ -310,7 +310,9 @@ _WITH_NAME = re.compile(
     re.IGNORECASE,
 )
 _FOR_WHOM = re.compile(
-    r"\s+for (?:some(?:one|body)|people|those|me|us|beginners|newcomers)\b.*", re.IGNORECASE
+    r"\s+for (?:some(?:one|body)|people|those|me|us|an?(?: complete| new)?"
+    r" (?:newcomer|beginner|outsider|reader)|beginners|newcomers)\b.*",
+    re.IGNORECASE,
 )
 _INSURES = re.compile(
     r"\b(?:polic(?:y|ies)|contracts?|agreements?|insurance|warrant(?:y|ies)|plan)$", re.IGNORECASE
@@ -409,8 +411,10 @@ class Asked:
     def names_subject(self) -> bool:
         """Check for words that ask for an account, with a subject behind them."""
         said = self.question.strip()
-        is_named = _told(said) != said or _EXPLICIT.search(said) is not None
-        return bool(self.subject) and is_named
+        told = _told(said)
+        behind = [said[one.end() - 1 :] for one in _EXPLICIT.finditer(said)]
+        named = map(_names_a_thing, [told] if told != said else behind)
+        return bool(self.subject) and any(named)
 
     @property
     def relates(self) -> bool:
@@ -523,6 +527,12 @@ def _asks_for_contents(clause: str) -> bool:
         and _CONTENTS.search(clause) is not None
         and not tokens(_LIGHT.sub(" ", content_words(clause)))
     )
+
+
+def _names_a_thing(text: str) -> bool:
+    """Check that the first clause of a text holds more than words for the documents."""
+    clause = _WHOLE.sub(" ", _MANNER.sub(" ", _FOR_WHOM.sub("", _CLAUSE.split(text.strip())[0])))
+    return bool(tokens(_LIGHT.sub(" ", content_words(clause))))
 
 
 def tokens_of(*texts: str) -> frozenset[str]:
