@@ -17,7 +17,7 @@ from .asked import (
     without_closing,
 )
 from .context import GlobalContext
-from .sentences import Said, is_alike, sentences_of
+from .sentences import Said, defines, is_alike, sentences_of
 from .topics import (
     MAX_DEPTH,
     MIN_CHAPTERS,
@@ -33,6 +33,8 @@ from .topics import (
 from .windows import widened
 
 _FEW_SECTIONS = 2
+_OPENING = 2
+"""Sentences of a section in which it says what its heading is."""
 _TITLED, _MOSTLY = 0.9, 1 / 3
 """Least share of the subject's weight that a title of it has, and of its words that are of it."""
 _NAMED = 0.5
@@ -156,12 +158,17 @@ def _place_about(chunk: Chunk, found: Found, least: float) -> tuple[str, ...] | 
 
 
 def outline(
-    unit: Unit, read: Sequence[Said], *, chinese: bool, said: Sequence[frozenset[str]] = ()
+    unit: Unit,
+    read: Sequence[Said],
+    *,
+    chinese: bool,
+    is_own: bool = False,
+    said: Sequence[frozenset[str]] = (),
 ) -> list[tuple[str, Said | None]]:
     """Return the sections of a part in their order, each with the window that tells most of it.
 
-    That is the best that was read, else the first; None where nothing in it is new and can be read
-    alone. What stands before the first section has no name. Empty for a part of less than two.
+    That is what says of its heading what that is, else the best that was read, else the first; None
+    where nothing in it is new and can be read alone. What stands before the first section has no name. Empty for a part of less than two.
     """
     for depth in range(1, MAX_DEPTH + 1):
         held = _by_heading(unit, depth)
@@ -175,7 +182,12 @@ def outline(
     for path, chunks in held.items():
         ids = {chunk.id for chunk in chunks}
         best = [one for one in read if one.chunk.id in ids]
-        found = best or [widened(one) for one in sentences_of(chunks, chinese=chinese)]
+        heads = tokens_of(path[-1] if path else "")
+        first = [widened(one) for one in sentences_of(chunks, chinese=chinese)]
+        opening = [one for one in first[:_OPENING] if defines(one.text, heads)]
+        if is_own and not path:
+            opening = first[:1]
+        found = [*opening, *(best or first)]
         new = (one for one in found if not any(is_alike(one.words, words) for words in known))
         one = next(new, None)
         known += [one.words] if one else []

@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 
 import numpy as np
 
@@ -71,6 +72,9 @@ _WINDOWS, _FEW_WINDOWS = 8, 3
 _ABOUT, _LEAST_ABOUT = 8, 2
 """Sentences of all parts about a subject, and the fewest of one."""
 _TOLD, _SECTIONS, _PAGES = 6, 12, 2_000
+_LEADING, _OF_LEADING, _TELLING = 5, 3, 60
+"""First windows; so many of them of one document tell that it is about the subject, where it has no
+more passages than that."""
 """Most sections of a part that are told, and that are listed beside them; and documents of a folder
 among which those of a chapter are looked for."""
 _ASPECT, _WELL = 0.5, 1.4
@@ -156,6 +160,31 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
             return page.points()
 
 
+def _by_document(groups: Iterable[list[Said]], told: Iterable[str]) -> list[list[Said]]:
+    """Return groups of windows, those of a document behind each other, of those told of first."""
+    found = list(groups)
+    names = (*told, *(some[0].chunk.document_id for some in found))
+    rank = {name: row for row, name in reversed([*enumerate(names)])}
+    return sorted(found, key=lambda some: rank[some[0].chunk.document_id])
+
+
+def _shared_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the headings that all paths begin with."""
+    levels = zip(*paths, strict=False)
+    shared = takewhile(lambda level: len(set(level)) == 1, levels)
+    return tuple(level[0] for level in shared)
+
+
+def _best_told(
+    told: Sequence[tuple[str, Said | None]], read: Sequence[Said], most: int
+) -> list[tuple[str, Said]]:
+    """Return at most so many sections in their order, those that were read before the others."""
+    found = [(name, one) for name, one in told if one]
+    worth = [one.worth if one in read else -math.inf for _, one in found]
+    rows = sorted(range(len(found)), key=lambda row: (-worth[row], row))[:most]
+    return [found[row] for row in sorted(rows)]
+
+
 @dataclass
 class _Page(NamedThings):
     """Pages on some documents, or on what they tell of a subject or an aspect."""
@@ -168,8 +197,9 @@ class _Page(NamedThings):
 
     def points(self) -> Draft:
         """Return what is told of it, by document and section, each with its best sentences."""
+        self.about = self.about or self._mostly_told()
         inside = {chunk.id for unit in self.about for chunk in unit.chunks}
-        blocks, tellers = [], set[str]()
+        blocks, tellers = [], dict[str, None]()
         for unit, (telling, others) in zip(self.about, self._told_about(), strict=True):
             if not telling:
                 continue
@@ -179,7 +209,7 @@ class _Page(NamedThings):
                 shown = others[:_SECTIONS] + ["…"] * (len(others) > _SECTIONS)
                 names = self.say("; ", "；").join(shown)
                 blocks[-1] += f"\n- {self.say('Further sections: ', '其他各节：')}{names}"
-            tellers.add(unit.document_id)
+            tellers[unit.document_id] = None
         sure = sure_windows(self._windows, chinese=self.chinese)
         read = sure if blocks or len(sure) >= _FEW_WINDOWS else self._windows
         ranked = [one for one in read or self._ranked() if one.chunk.id not in inside]
@@ -198,13 +228,34 @@ class _Page(NamedThings):
         held: defaultdict[tuple[str, tuple[str, ...]], list[Said]] = defaultdict(list)
         for said in chosen:
             held[said.chunk.document_id, said.chunk.headings].append(said)
-        for some in held.values():
+        for some in _by_document(held.values(), tellers):
             some.sort(key=lambda one: one.place)
-            blocks.append(self.block(self._head(some[0].chunk, some[0].chunk.headings), some))
-            tellers.add(some[0].chunk.document_id)
+            chunk = some[0].chunk
+            is_known = chunk.document_id in tellers and chunk.headings
+            head = plain_title(chunk.headings[-1]) if is_known else ""
+            blocks.append(self.block(head or self._head(chunk, chunk.headings), some))
+            tellers[chunk.document_id] = None
         count = len(tellers)
         told = "One document tells" if count == 1 else f"{count} documents tell"
         return self.made(self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题："), blocks)
+
+    def _mostly_told(self) -> list[Unit]:
+        """Return the document, or its section, that tells most of the subject, whatever its title.
+
+        None where several tell as much, or where there is but one.
+        """
+        if self.documents < 2:
+            return []
+        first = self._windows[:_LEADING]
+        own = [one.chunk for one in first if one.chunk.document_id == first[0].chunk.document_id]
+        if len(own) < _OF_LEADING:
+            return []
+        document, above = own[0].document_id, _shared_path([one.headings for one in own])
+        places = self.scene.places.document_of
+        keys = [key for key, name in places.items() if name == document]
+        whole = self.scene.ordered(keys) if len(keys) <= _TELLING else ()
+        below = [one for one in whole if one.headings[: len(above)] == above]
+        return [Unit(document, above, tuple(below))] if below else []
 
     def _pages_below(self, unit: Unit) -> list[str]:
         """Return the titles of the other documents of the chapter that a document begins."""
@@ -244,8 +295,9 @@ class _Page(NamedThings):
                 told.append(([], []))  # its title has but some words of the subject
                 continue
             known, room = self.telling.said, max(_LEAST_ABOUT, _POINTS - _FEW_WINDOWS - count)
-            parts_told = outline(unit, read, chinese=self.chinese, said=known)
-            by_section = [(name, one) for name, one in parts_told if one][: min(_TOLD, room)]
+            is_own = is_named(unit, self.found)  # each of its sections is about the subject
+            parts_told = outline(unit, read, chinese=self.chinese, is_own=is_own, said=known)
+            by_section = _best_told(parts_told, () if is_own else read, min(_TOLD, room))
             chosen = (
                 [
                     replace(one, speaker=": ".join(filter(None, (name, one.speaker))))

@@ -107,10 +107,13 @@ def _form(text: str, heads: Set[str]) -> float:
     """Return a factor for sentences that introduce or define."""
     if introduces(text):
         return _INTRODUCES
+    return _DEFINES if defines(text, heads) else 1.0
+
+
+def defines(text: str, heads: Set[str]) -> bool:
+    """Check for a sentence that says what something is that has a word of a heading."""
     found = _DEFINITION.match(text)
-    if found is None or not heads & set(tokens(found["subject"] or found["han"])):
-        return 1.0
-    return _DEFINES
+    return found is not None and bool(heads & set(tokens(found["subject"] or found["han"])))
 
 
 def shared_words(parts: Sequence[Iterable[Chunk]]) -> dict[str, float]:

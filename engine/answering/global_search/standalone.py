@@ -11,8 +11,9 @@ from graph.text.patterns import lazy_regex
 from ...plain_text import strip_markdown
 from ...storage.graph_api import sentence_spans
 
-MIN_WORDS, MAX_WORDS = 8, 40
-"""Length of a sentence in words; two Chinese characters count as one."""
+MIN_WORDS, MAX_WORDS, BRIEF_WORDS = 8, 40, 3
+"""Length of a sentence in words, and of one that is read with the next; two Chinese characters
+count as one."""
 
 _WORD = lazy_regex(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\d.,:]*")
 _SPEAKER = lazy_regex(r"[*_]{0,3}(?:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,4}):[*_]{0,3} +")
@@ -100,8 +101,8 @@ def introduces(sentence: str) -> bool:
 def standalone_spans(text: str, *, introductions: bool = False) -> Iterator[tuple[int, int]]:
     """Yield the spans of sentences of a chunk that can be read alone, without a speaker's name.
 
-    One that only means what the sentence before it names is yielded together with that. With
-    `introductions`, also those about the document itself, to be read under its title.
+    One that only means what the sentence before it names is yielded together with that, and what
+    is too short by itself (*Xen is a hypervisor.*) with the one behind it. With `introductions`, also those about the document itself, to be read under its title.
     """
     before: tuple[int, int] | None = None
     for start, end in sentence_spans(text):
@@ -119,7 +120,8 @@ def standalone_spans(text: str, *, introductions: bool = False) -> Iterator[tupl
             follows = _FOLLOWS.match(text, begin) and is_complete(text[begin:end])
             if follows and word_count(text[before[0] : end]) <= MAX_WORDS + MIN_WORDS:
                 yield before[0], end
-        before = None
+        is_brief = not speaker and stands_alone(text[begin:end], least=BRIEF_WORDS)
+        before = (begin, end) if is_brief else None
 
 
 def speaker_at(text: str, start: int) -> str:
@@ -128,10 +130,10 @@ def speaker_at(text: str, start: int) -> str:
     return turns[-1].strip("*_ ") if turns else ""
 
 
-def stands_alone(sentence: str, *, introductions: bool = False) -> bool:
-    """Check that a sentence is complete and leans on nothing said before it."""
+def stands_alone(sentence: str, *, introductions: bool = False, least: int = MIN_WORDS) -> bool:
+    """Check that a sentence is complete, of so many words, and leans on nothing said before it."""
     text = strip_markdown(sentence)
-    if not word_count(text) >= MIN_WORDS or not is_complete(sentence):
+    if not word_count(text) >= least or not is_complete(sentence):
         return False
     if introductions and introduces(text):
         return True
