@@ -119,6 +119,8 @@ NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
 PLAIN, PLAINLY = 1.0, 1.0
 """Logit of a block that tells a fact, and how far it lies above that of loose sentences."""
+LEAST_PEAK = -4.0
+"""Log-probability below which the likeliest answers of blocks are alike."""
 SETTLED = 5.5
 """Logit of sentences beside which no block is read."""
 BOTH = {"en": 4.0, "zh": 6.0}
@@ -174,7 +176,7 @@ def choose_excerpts(
     if first is None:
         first = extended(best, passages[best.block.passage], text_at)
         first = first if intent in FROM_START else _from_answer(question, first, read)
-    others = (_below(each, passages[each.block.passage], text_at) for each in close)
+    others = (_below(each, intent, passages[each.block.passage], text_at) for each in close)
     return [first, *(each for each in others if not _covers(first, each))]
 
 
@@ -213,9 +215,9 @@ def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
             start = begins
 
 
-def _below(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt:
-    """Return a block as it is shown below another, with the list or code that it leads to."""
-    if best.block.text.rstrip().endswith((":", "：")):
+def _below(best: Best, intent: Intent, passage: Passage, text_at: TextAt | None) -> Excerpt:
+    """Return a block as it is shown below another, with the list, code or steps it leads to."""
+    if intent == "steps" or best.block.text.rstrip().endswith((":", "：")):
         return extended(best, passage, text_at, whole=WINDOW_WORDS, longest=WINDOW_WORDS)
     return short_excerpt(best, passage)
 
@@ -245,12 +247,28 @@ def told_at_one_place(
         return []
     unsigned = np.zeros(len(candidates), dtype=np.bool_)
     logits = _read_blocks(question, candidates, passages, read, signs=unsigned)
-    row = int(np.argmax(logits + promised(candidates, passages)))
+    was_read = np.flatnonzero(np.isfinite(logits))
+    peaks = np.zeros(len(candidates))
+    peaks[was_read] = _peaks(question, [candidates[one] for one in was_read], passages, read)
+    row = int(np.argmax(logits + promised(candidates, passages) + peaks))
     if logits[row] < max(PLAIN, beside + PLAINLY):
         return []
     score = float(logits[row])
     best = Best(block=candidates[row].block, score=score, logit=score)
     return [extended(best, passages[best.block.passage], text_at)]
+
+
+def _peaks(
+    question: str,
+    candidates: Sequence[WeighedBlock],
+    passages: Sequence[Passage],
+    read: Reader,
+) -> NDArray[np.float64]:
+    """Return how plainly each block has words that are the answer, in logits from 0 down."""
+    if not isinstance(read, SpanReader):
+        return np.zeros(len(candidates))
+    readings = read.read(question, [read_text(one.block, passages) for one in candidates])
+    return np.array([max(each.best(), LEAST_PEAK) for each in readings])
 
 
 def around(
@@ -548,24 +566,33 @@ def _beside(
         items = _listed_of(sides, best.block, candidates)
         if items:
             kept = [replace(best, block=item) for item in items]
-            below = (short_excerpt(one, passages[one.block.passage]) for one in kept)
+            below = [short_excerpt(one, passages[one.block.passage]) for one in kept]
+            if best.block.form == "entry" and len(below) == len(sides):
+                return below
             return [*together, *(each for each in below if not _covers(together[0], each))]
         if titled or best.logit is None or best.logit >= BOTH[language_of(question)]:
             return together
     found: list[Excerpt] = []
-    asks = "什么是{}？" if language_of(question) == "zh" else "What is {}?"
     for side in sides:
         named = [one for one in candidates if _names(one.block, side)]
         if named:
-            best, *_ = _best(
-                asks.format(side), "definition", named[:SIDE_BLOCKS], passages,
-                wanted=wanted, read=read,
-            )  # fmt: skip
+            asks, of_side = _side_question(side)
+            best, *_ = _best(asks, of_side, named[:SIDE_BLOCKS], passages, wanted=wanted, read=read)
             found.append(extended(best, passages[best.block.passage], text_at))
     apart = list(
         {(one.source.document_id, one.source.start + one.start): one for one in found}.values()
     )
     return apart if len(found) == len(sides) else together or apart
+
+
+_CLAUSE = re.compile(r"(?:what|how|why|when|where|who|which)\b", re.I)
+
+
+def _side_question(side: str) -> tuple[str, Intent]:
+    """Return what is asked of one side of a comparison: what it is, or *what the station does*."""
+    if _CLAUSE.match(side):
+        return f"{side}?", "explanation"
+    return ("什么是{}？" if has_han(side) else "What is {}?").format(side), "definition"
 
 
 def _listed_of(
@@ -584,12 +611,17 @@ def _listed_of(
             for one in candidates
             if one.block.form in ("list", "entry")
             and one.block.heading == lead.heading
-            and words <= set(tokens(one.block.text[:_ITEM_START]))
+            and words <= set(tokens(_item_start(one.block)))
         ]
         if not items and not any(words <= set(tokens(line[:_ITEM_START])) for line in lines):
             return []
         found += [one for one in items[:1] if one not in found]
     return found
+
+
+def _item_start(block: ExcerptBlock) -> str:
+    """Return where an item says what it is about: its term, else its first words."""
+    return block.text.partition("\n")[0] if block.form == "entry" else block.text[:_ITEM_START]
 
 
 def _is_of_all(block: ExcerptBlock, sides: Sequence[str]) -> bool:

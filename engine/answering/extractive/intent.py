@@ -37,7 +37,7 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
      r"|^\W*(?:what|which) are the\b"
      r"|^\W*(?:which|what) (?:[a-z-]+ )?(?!series|species|news|means)[a-z-]+(?<![ius])s"
      r"(?: (?:in|on|of|for|with|from) [^\s,?]{1,30}(?: [^\s,?]{1,30})?)?"
-     r" (?:do|are|can|does|have|had|were|did|could|should|must|would)\b"),
+     r" (?:do|are|can|does|have|should|must)\b"),
     ("steps", r"^\W*(?:how|where) (?:do|can|should|could|must|would) (?:i|you|we|one)\b"
      r"|^\W*how(?: to\b|\W*$)"),
     ("definition", r"\bwhat do(?:es)? .{1,60} (?:mean|stand for|refer to)\b|\bmeaning of\b"),

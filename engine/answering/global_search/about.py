@@ -168,7 +168,9 @@ def outline(
     """Return the sections of a part in their order, each with the window that tells most of it.
 
     That is what says of its heading what that is, else the best that was read, else the first; None
-    where nothing in it is new and can be read alone. What stands before the first section has no name. Empty for a part of less than two.
+    where nothing in it is new and can be read alone. What stands before the first section has no
+    name, and is told by its beginning where the part has the subject for its title (`is_own`).
+    Empty for a part of less than two.
     """
     for depth in range(1, MAX_DEPTH + 1):
         held = _by_heading(unit, depth)

@@ -102,7 +102,8 @@ def standalone_spans(text: str, *, introductions: bool = False) -> Iterator[tupl
     """Yield the spans of sentences of a chunk that can be read alone, without a speaker's name.
 
     One that only means what the sentence before it names is yielded together with that, and what
-    is too short by itself (*Xen is a hypervisor.*) with the one behind it. With `introductions`, also those about the document itself, to be read under its title.
+    is too short by itself (*Xen is a hypervisor.*) with the one behind it. With `introductions`,
+    also those about the document itself, to be read under its title.
     """
     before: tuple[int, int] | None = None
     for start, end in sentence_spans(text):
