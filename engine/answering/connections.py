@@ -425,6 +425,8 @@ class _Connection:
         if not all(some and some[0].length <= _GOOD for some in steps):
             return []
         (first,), (second,) = steps
+        if not any(step.predicate or _TIE.search(step.quote.quote) for step in (first, second)):
+            return []
         places = dict.fromkeys(_place(step.quote) for step in (first, second))
         if len(places) < 2 or all(self._number(step.quote) for step in (first, second)):
             return []
@@ -502,7 +504,7 @@ class _Connection:
                     end=quote.end,
                 )
             )
-        return f"{strip_markdown(quote.quote)} [{number}]"
+        return f"{strip_markdown(quote.quote).lstrip('-=_ ')} [{number}]"
 
     def _number(self, quote: SourceQuote) -> int:
         """Return the number that a place has; 0 for one not cited before."""
@@ -546,8 +548,12 @@ def _disjoint(steps: Iterable[_Step]) -> list[_Step]:
     return told
 
 
+_HEADER = re.compile(r"-{4,}|(?:^|\s)(?:From|To|Cc|Date|Subj(?:ect)?):\s|(?:^|\s)[b-h]\)\s")
+"""Header of a letter, and points of minutes."""
+
+
 def _is_poor(text: str) -> bool:
-    return len(text) > _MAX_QUOTE or is_listing(text)
+    return len(text) > _MAX_QUOTE or is_listing(text) or _HEADER.search(text) is not None
 
 
 def _any_name(end: _End, against: _End, explorer: Explorer, chunk: Chunk) -> re.Pattern[str]:

@@ -196,16 +196,18 @@ def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | 
     source, block = _around(best.block, passage, text_at, reach=LIST_REACH)
     blocks = [each for each in split_blocks([source]) if in_section(each, block)]
     place = next((row for row, each in enumerate(blocks) if each.end > block.start), 0)
-    first = last = place
+    leading = blocks[place] if _leads_to_a_list(blocks[place : place + 2]) else None
+    first = last = place + (leading is not None)
     while first > 0 and blocks[first - 1].form == blocks[first].form in LISTED:
         first -= 1
     while last + 1 < len(blocks) and blocks[last + 1].form == blocks[last].form in LISTED:
         last += 1
     items = blocks[first : last + 1]
-    start, end = items[0].start, items[-1].end
+    start, end = (leading or items[0]).start, items[-1].end
     text = source.text[start:end]
     if len(items) >= SIBLINGS and count_words(text) > LONGEST_WORDS:
         lead, first_item = _led_to(items[0].text)
+        lead = leading.text if leading else lead
         told = [_beginning(each) for each in (first_item, *(each.text for each in items[1:]))]
         text = "\n".join((*([lead] if lead else []), *told))
     elif items[0].form not in LISTED or start >= block.start:
@@ -220,6 +222,13 @@ def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | 
         logit=best.logit,
         likely=best.likely,
     )
+
+
+def _leads_to_a_list(blocks: Sequence[ExcerptBlock]) -> bool:
+    """Check for a short paragraph before a list."""
+    if len(blocks) < 2 or blocks[0].form != "prose" or blocks[1].form not in LISTED:
+        return False
+    return count_words(blocks[0].text) <= UNIT_WORDS
 
 
 def _led_to(item: str) -> tuple[str, str]:

@@ -185,6 +185,7 @@ class NamedThings(PageWriter):
                 self._naming(entity, is_person=kind == "PERSON"),
                 chinese=self.chinese,
                 is_person=kind == "PERSON",
+                read=self.scene.reader,
             )
             if said and not any(is_alike(said.said.words, one) for one in told):
                 found.append(_Thing(name, entity, said))

@@ -11,6 +11,7 @@ from itertools import combinations
 from graph.text.cjk import has_han, is_chinese, simplified
 
 from ...storage.graph_api import Chunk, han_surname, sentence_spans
+from ..extractive.block_candidates import Reader
 from ..introductions import ROLE, ROLE_BETWEEN_HAN, TITLE, introduction
 from .sentences import Said, is_in
 from .standalone import MAX_WORDS, is_listing, is_unpaired, stands_alone, word_count
@@ -26,6 +27,8 @@ _OWN, _OF_ANOTHER = 1.5, 0.2
 """Factors for a document whose title names the person, and for a sentence that is about another."""
 _PRONOUN = re.compile(r"(?:He|She|It|They)\b|[他她它]")
 _MAX_CHUNKS = 60
+_READ, _TELLS = 8, 3.0
+"""Sentences with a name that are read, and the logit from which one tells who that is."""
 _CLOSE, _APART = 24, 60
 """Characters around a name in which a role is that person's, and the most between two names."""
 
@@ -44,15 +47,24 @@ class Named:
 
 
 def introduce(
-    name: str, names: Iterable[str], chunks: Sequence[Chunk], *, chinese: bool, is_person: bool
+    name: str,
+    names: Iterable[str],
+    chunks: Sequence[Chunk],
+    *,
+    chinese: bool,
+    is_person: bool,
+    read: Reader | None = None,
 ) -> Named | None:
-    """Return a thing with the sentence that says best what it is; None where there is none."""
+    """Return a thing with the sentence that says best what it is; None where there is none.
+
+    Of an English person whom none says to be somebody, `read` finds one that tells who that is.
+    """
     ranked = sorted({one for one in names if len(one) > 1}, key=lambda one: (-len(one), one))
     words = (r"\s+".join(map(re.escape, one.split())) for one in ranked)
     pattern = "(?:" + "|".join(w if has_han(w) else rf"(?<!\w){w}(?!\w)" for w in words) + ")"
     called = re.compile(pattern)
     bare = without_title(name)
-    found = []
+    found, naming = [], []
     persons = ranked if is_person else ()
     told_in = {one.id: _introduced(one.text, persons) for one in chunks}
     for chunk in sorted(chunks, key=lambda one: -told_in[one.id])[:_MAX_CHUNKS]:
@@ -65,13 +77,23 @@ def introduce(
                 worth *= _OF_ANOTHER if _PRONOUN.match(said.text) else 1.0
                 worth *= 1.0 if bare in said.text else _PARTLY
                 worth *= _OWN if called.search(chunk.title) else 1.0
-                if worth and _is_readable(said.text):
+                if not _is_readable(said.text):
+                    continue
+                if worth:
                     found.append(replace(said, worth=round(worth, 6)))
+                if bare in said.text and stands_alone(chunk.text[start:end]):
+                    naming.append(said)
     best = min(found, key=lambda said: (-said.worth, said.place), default=None)
-    if best is None:
-        return None
-    told = _worth(best.text, pattern, persons)
-    return Named(name, called, best, told > _ROLE_NEAR and not _PRONOUN.match(best.text))
+    told = _worth(best.text, pattern, persons) if best else 0.0
+    if best is not None and told > _ROLE_NEAR and not _PRONOUN.match(best.text):
+        return Named(name, called, best, is_told=True)
+    if read is not None and is_person and not chinese and naming:
+        some = [*([best] if best else []), *naming][:_READ]
+        logits = read(f"Who is {name}?", [f"{one.chunk.title}: {one.text}" for one in some])
+        row = int(logits.argmax())
+        if logits[row] >= _TELLS:
+            return Named(name, called, some[row], is_told=True)
+    return Named(name, called, best, is_told=False) if best else None
 
 
 def _introduced(text: str, persons: Sequence[str]) -> int:

@@ -143,6 +143,12 @@ def ask(question: str, **options: object) -> Draft:
         ("Gull or Petrel, what do they do differently?", "comparison"),
         ("What is the foghorn good for?", "explanation"),
         ("Who founded St. Mary's? And when?", None),
+        ("If I lock the cabin, why should the hold be locked too?", "cause"),
+        ("Two ropes are tied. Why isn't that enough?", "cause"),
+        ("Which people have led the club, and when?", "list"),
+        ("Name every harbour that the letters mention.", "list"),
+        ("章程里的承诺都列一下", "list"),
+        ("他一路上都见了谁？", "list"),
     ],
 )
 def test_a_question_for_a_fact_has_no_intent_of_an_excerpt(
@@ -1339,3 +1345,123 @@ def test_a_block_that_is_read_plainly_better_is_shown_in_the_place_of_a_chain() 
     assert "A hawser of six fathoms holds a boat." in told[6.0]
     assert "Tam Reed" not in told[6.0]
     assert "hawser" not in told[1.5]
+
+
+def test_an_excerpt_begins_with_the_paragraph_that_answers() -> None:
+    ladder = (
+        "NOTE Ladder and hook\n\nThe ladder is for those who climb aboard from the water below."
+    )
+    hook = "The hook is for those who pull a boat to the quay, and hangs beside the ladder."
+    some = manual(ladder, hook)
+
+    told = excerpt_of(some, "What is the hook?", {"climb": 1.0, "pull": 5.0})
+    both = excerpt_of(some, "What is the hook?", {"climb": 4.0, "pull": 5.0})
+    way = excerpt_of(some, "How do I use the hook?", {"climb": 1.0, "pull": 5.0})
+
+    assert "The hook is for those" in told
+    assert "climb aboard" not in told
+    assert "climb aboard" in both, "it may answer, too"
+    assert "climb aboard" in way, "a first step may stand there"
+
+
+def test_an_excerpt_goes_on_behind_a_colon() -> None:
+    some = manual(f"Start the winch so. {FILLER} Then type:", "```\nwinch --start\n```")
+
+    assert "winch --start" in excerpt_of(some, "How do I start the winch?", {"winch": 5.0})
+
+
+def test_the_outline_of_a_list_has_its_first_item() -> None:
+    items = "\n\n".join(
+        f"{n}. Rule {n} binds the {n} mates. {FILLER} {FILLER}" for n in range(1, 5)
+    )
+    document = f"## The rules\n\nThere are four rules for all mates.\n\n{items}\n"
+
+    draft = _asked(
+        "List the rules.", [_passage(document)], text_at=lambda _, begin, end: document[begin:end]
+    )
+
+    assert [draft.text.count(f"{n}. Rule {n} binds the {n} mates. …") for n in range(1, 5)] == [
+        1
+    ] * 4
+    assert "There are four rules" in draft.text
+
+
+def test_a_table_among_sections_is_shown_by_itself() -> None:
+    document = (
+        "## Board\n\nIt has two seats.\n\n| Seat | Holder |\n|---|---|\n| Chair | Ada Roe |\n"
+        "| Staff | Bo Lund |\n\n## Dissent\n\nTwo voted against the board in the shed.\n\n"
+        "## Costs\n\nThe board costs nothing at all, since it sits in a shed.\n"
+    )
+
+    draft = _asked(
+        "Name all the holders of the board.", [_passage(document)], read=_reads(Chair=6.0)
+    )
+
+    assert "| Staff | Bo Lund |" in draft.text
+    assert "Dissent" not in draft.text
+
+
+def test_two_terms_of_one_list_are_compared_by_what_is_said_of_each() -> None:
+    document = "## Rigs\n\n" + "\n".join(
+        f"- {name}\n  - {said} {FILLER}"
+        for name, said in (
+            ("Gaff", "A gaff rig has a spar."),
+            ("Lug", "A lug rig has a yard, other than a gaff rig."),
+            ("Sprit", "A sprit rig has a pole."),
+        )
+    )
+
+    draft = _asked(
+        "What is the difference between gaff and lug?", [_passage(document)],
+        read=_reads(yard=6.0, spar=3.0),
+    )  # fmt: skip
+
+    assert draft.text.index("has a spar") < draft.text.index("has a yard")
+    assert "pole" not in draft.text
+
+
+def test_a_side_of_a_comparison_may_be_a_clause() -> None:
+    found = [
+        _passage(f"## {name}\n\n{name} is old.\n\n{name} {does}. {FILLER}\n", name=name)
+        for name, does in (("Gullwork", "repairs boats"), ("Ternhall", "teaches children to sail"))
+    ]
+    asked: list[str] = []
+
+    def read(question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        asked.append(question)
+        return np.zeros(len(texts))
+
+    _asked("What is the difference between what Gullwork does and what Ternhall does?", found,
+           read=read)  # fmt: skip
+
+    assert {"what Gullwork does?", "what Ternhall does?"} <= set(asked)
+
+
+class _PeakReader(_WindowReader):
+    """Reader of two blocks, of which the one that is read a little lower has a plain answer."""
+
+    def __call__(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.array([5.0 * ("sail" in each) + 4.5 * ("paid" in each) for each in texts])
+
+    def read(self, question: str, texts: Sequence[str]) -> list[Reading]:
+        place, end = np.array([0]), np.array([3])
+        return [
+            Reading(
+                logit=logit, starts=place, stops=end,
+                begins=np.array([-0.05 if "paid" in text else -2.0]), ends=np.array([-0.05]),
+            )
+            for text, logit in zip(texts, self(question, texts).tolist(), strict=True)
+        ]  # fmt: skip
+
+
+def test_a_fact_is_told_by_the_block_in_which_its_answer_is_plain() -> None:
+    sail = f"## Study\n\nThe study of sails was ordered by the club.\n\n{OTHERS}\n"
+    paid = f"## Talk\n\nThe club paid 700 pounds for that.\n\n{OTHERS}\n"
+    found = [
+        replace(_passage(text, name=name), scores={"fused": 1.0})
+        for name, text in (("a", sail), ("b", paid))
+    ]
+
+    draft = _asked("How much did the study of the club cost?", found, read=_PeakReader())
+
+    assert draft.text.startswith("The club paid 700 pounds")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from engine.answering.global_search import named_things
@@ -542,3 +543,56 @@ def test_words_for_the_manner_of_an_overview_are_no_subject(question: str) -> No
 )
 def test_a_topic_stays_beside_words_for_the_manner(question: str, subject: tuple[str, ...]) -> None:
     assert Asked.read(question, lambda _word: 1.0).subject == subject
+
+
+@pytest.mark.parametrize(
+    ("question", "is_named"),
+    [
+        ("Give me a rundown of the printing options.", True),
+        ("What do these say about fog?", True),
+        ("Tell me about the harbour, and who built it.", True),
+        ("Give me a rundown of the main subjects in this folder, and who would enjoy it", False),
+        ("Summarize the collection for a newcomer", False),
+        ("这个文件夹里的资料是讲什么的，适合哪些人看？", False),
+    ],
+)
+def test_a_subject_stands_in_the_clause_that_asks_for_an_account(
+    question: str, *, is_named: bool
+) -> None:
+    assert asked(question).names_subject is is_named
+
+
+def test_a_section_that_says_what_its_heading_is_is_told_so() -> None:
+    title, engine = ("Gull",), "The engine is a diesel of six cylinders. Rust eats it in winter."
+    chunks = (
+        placed("The Gull is a ferry that carries mail to the island of Vey.", 0, title),
+        placed(engine, 1, (*title, "Engine")),
+        placed("The crew of the Gull has six members, who live in Vey.", 2, (*title, "Crew")),
+    )
+    read = [
+        Said(chunks[1], engine.index("Rust"), len(engine), worth=4.0),
+        Said(chunks[0], 0, 10, worth=5.0),
+    ]
+
+    told = dict(outline(Unit("a.md", title, chunks), read, chinese=False, is_own=True))
+
+    assert told["Engine"].text.startswith("The engine is a diesel")
+    assert told[""].text == chunks[0].text
+
+
+def test_a_person_is_introduced_by_the_sentence_that_a_reader_finds() -> None:
+    bare = "In 1901 the men of Vey heard Ada Quill sing on the long quay."
+    told = "The bells of Vey were cast by Ada Quill in the yard behind the church."
+    chunks = [chunk(f"{bare} {told}")]
+
+    def read(question: str, texts: list[str]) -> np.ndarray:
+        assert question == "Who is Ada Quill?"
+        return np.array([6.0 if "cast" in each else -1.0 for each in texts])
+
+    known = introduce("Ada Quill", ["Ada Quill"], chunks, chinese=False, is_person=True, read=read)
+
+    assert known is not None
+    assert known.is_told
+    assert known.said.text == told
+    alone = introduce("Ada Quill", ["Ada Quill"], chunks, chinese=False, is_person=True)
+    assert alone is None

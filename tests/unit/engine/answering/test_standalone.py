@@ -56,3 +56,8 @@ def test_labels_and_long_enumerations_are_listings() -> None:
     assert is_listing("Place: Customs House Present: the mayor and the clerk.")
     assert is_listing("holly, berries, ivy, geese, game, brawn, meat, pigs, oysters, pies, punch")
     assert not is_listing("The mayor, the clerk and the engineer met in the Customs House.")
+
+
+def test_a_brief_sentence_is_read_with_the_one_behind_it() -> None:
+    text = "Xen is a hypervisor. It lies between the hardware and the systems that use it."
+    assert [text[start:end] for start, end in standalone_spans(text)] == [text]
