@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -401,3 +402,25 @@ def test_sentences_near_each_other_connect_what_each_of_them_names(
 
     assert answer.text.startswith("Orla Finch and Ned Gale are directly connected: Orla Finch kept")
     assert "So the fraud of Ned Gale came to light. [1]" in answer.text
+
+
+LETTERS = {
+    "Vey": "# Vey\n\nAda Quill and Bo Lund both came to Vey in May. The Vey mail is slow.\n",
+    "Mail": "# Mail\n\n----------------------------\nFrom: Ada Quill\nTo: Bo Lund\n"
+    "Date: 5 May\n\nThe boat is late again this week.\n",
+    "Kin": "# Boats\n\nThe boat belongs to Bo Lund, the uncle of Ada Quill.\n",
+}
+
+
+def test_the_header_of_a_letter_comes_behind_what_a_sentence_says(
+    open_engine, tmp_path: Path
+) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        for name, text in LETTERS.items():
+            engine.add_text(text, document_id=name, title=text[2 : text.index("\n")])
+        answer = engine.ask("How are Ada Quill and Bo Lund connected?", mode="local")
+
+    first, *others = answer.text.splitlines()
+    assert "the uncle of Ada Quill" in first
+    assert all("From:" not in each for each in others[:1])
+    assert "----" not in answer.text

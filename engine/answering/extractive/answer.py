@@ -34,7 +34,7 @@ from .blocks import count_words
 from .chinese.fact_questions import fact_question
 from .chinese.facts import mentions_fact, stated_facts
 from .chinese.known_as import UNKNOWN, KnownAs
-from .evidence import evidence_features, unsaid_codes
+from .evidence import evidence_features, is_of_other_names, unsaid_codes
 from .excerpt import (
     WholeReader,
     around,
@@ -222,6 +222,7 @@ def _decided(
     told = (draft.text, *(citation.title for citation in draft.citations))
     if unsaid_codes(question, "\n".join(told)):
         draft, is_doubted = replace(draft, short=None), True
+    is_doubted |= is_of_other_names(question, " ".join(told))
     likely = _likely(draft.figures, language)
     if likely >= least:
         below = DOUBTED[language] if is_excerpt else HESITANT

@@ -21,7 +21,7 @@ from ...prompts import UNSURE, language_of
 from ...types import Passage
 from ..packing import Draft, TextAt, abstain, cite_span
 from .block_candidates import Reader
-from .evidence import probability
+from .evidence import is_of_other_names, probability
 from .excerpt import nearest_excerpt
 from .extent import render_excerpt
 from .passage_order import in_own_language
@@ -115,6 +115,8 @@ def likeness_reader(encoder: QuestionEncoder | None) -> LikenessReader | None:
 
 DECLINED = 0.12
 """Probability that the nearest block answers, below which not even that is told."""
+OTHER_NAMES = 0.2
+"""Probability of a block that lacks most of the names in the question's Latin letters, at most."""
 ODDS, EVEN = 2.0, 5.4
 """Log odds of a logit that the nearest block answers, and the logit of even odds: of 28 Chinese
 questions on English pages of Debian 13 of 14 lie above it, of others' 1 of 14."""
@@ -158,6 +160,8 @@ def _nearest_told(
     held = best.likely
     if held is None:
         held = probability(ODDS * (best.logit - EVEN))
+    if is_of_other_names(question, f"{best.source.title} {best.heading} {best.text}"):
+        held = min(held, OTHER_NAMES)
     figures = {"held": held, "evidence": held, "logit": best.logit}
     detail = f"nearest block of another language, likeness {best.logit:.1f}, evidence {held:.2f}"
     if held < DECLINED:

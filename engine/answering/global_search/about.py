@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ...storage.graph_api import Chunk
 from .asked import (
@@ -169,8 +169,8 @@ def outline(
 
     That is what says of its heading what that is, else the best that was read, else the first; None
     where nothing in it is new and can be read alone. What stands before the first section has no
-    name, and is told by its beginning where the part has the subject for its title (`is_own`).
-    Empty for a part of less than two.
+    name; where the part has the subject for its title (`is_own`) its beginning and the best are
+    told of it. Empty for a part of less than two.
     """
     for depth in range(1, MAX_DEPTH + 1):
         held = _by_heading(unit, depth)
@@ -189,13 +189,21 @@ def outline(
         opening = [one for one in first[:_OPENING] if defines(one.text, heads)]
         if is_own and not path:
             opening = first[:1]
-        found = [*opening, *(best or first)]
-        new = (one for one in found if not any(is_alike(one.words, words) for words in known))
-        one = next(new, None)
-        known += [one.words] if one else []
+        name = path[-1] if path else ""
+        one = _first_new([*opening, *(best or first)], known)
         if path or one:
-            told.append((path[-1] if path else "", one))
+            told.append((name, one))
+        if is_own and not path and (one := _first_new(best, known)):
+            told.append((name, one))
     return told
+
+
+def _first_new(found: Iterable[Said], known: list[frozenset[str]]) -> Said | None:
+    """Return the first that says something new, and add its words to what is known."""
+    new = (one for one in found if not any(is_alike(one.words, words) for words in known))
+    one = next(new, None)
+    known += [one.words] if one else []
+    return one
 
 
 def _by_heading(unit: Unit, depth: int) -> dict[tuple[str, ...], list[Chunk]]:

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import extractive_answer
+from engine.answering.extractive.evidence import is_of_other_names
 from engine.answering.extractive.likeness import (
     EVEN,
     LOGITS,
@@ -187,3 +188,11 @@ def test_what_is_near_in_the_other_language_is_told_where_ones_own_says_nothing(
 
     assert draft.abstained
     assert near in draft.text
+
+
+def test_a_block_that_lacks_the_latin_names_of_a_chinese_question_is_another_one() -> None:
+    told = "Debian kernels are compiled with make deb-pkg."
+    assert is_of_other_names("在 Debian 上怎么装拼音输入法，fcitx 还是 ibus 好？", told)
+    assert not is_of_other_names("Debian 的内核怎么编译？", told)
+    assert not is_of_other_names("怎么编译内核？", told)
+    assert not is_of_other_names("How do I install fcitx?", told)
