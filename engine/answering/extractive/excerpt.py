@@ -59,6 +59,7 @@ from .extent import (
     listed_sections,
     outlined,
     short_excerpt,
+    speech_end,
 )
 from .intent import Intent, compared_sides, is_defined_by, shows_intent
 from .passage_order import direct_rows
@@ -448,13 +449,10 @@ def _narrowed(question: str, best: Best, passage: Passage, read: Reader | None) 
         return None
     near = read(question, [block.text[start:end] for start, end in parts])
     row = int(np.argmax(near[:-1] + near[1:]))
-    start, end = parts[row][0], parts[row + 1][1]
-    return short_excerpt(
-        replace(best, block=replace(
-            block, start=block.start + start, end=block.start + end, text=block.text[start:end]
-        )),
-        passage,
-    )  # fmt: skip
+    start = block.start + parts[row][0]
+    end = speech_end(passage.text, start, block.start + parts[row + 1][1])
+    part = replace(block, start=start, end=end, text=passage.text[start:end])
+    return short_excerpt(replace(best, block=part), passage)
 
 
 def _list_start(row: int, candidates: Sequence[WeighedBlock], scores: NDArray[np.float64]) -> int:

@@ -31,6 +31,8 @@ ITEM_WORDS = 5
 LISTED = ("list", "entry")
 SIBLINGS = 3
 """From so many sections side by side on they are a list."""
+_SPEECH = 130
+"""Characters behind an excerpt in which the speech ends that it breaks off in."""
 REACH, LIST_REACH = 2_000, 6_000
 """Characters of the document before and behind a passage, where a section may begin and go on,
 and a list."""
@@ -168,7 +170,7 @@ def extended(
             is_open = text[start:end].rstrip().endswith((":", "："))
             if is_open or count_words(text[start:end]) < SHORTEST_WORDS:
                 end = other.end
-    end = start + cut_long(text[start:end], words=longest)
+    end = speech_end(text, start, start + cut_long(text[start:end], words=longest))
     lead = None
     if best.lead is not None:
         first, last = (place + passage.start - source.start for place in best.lead)
@@ -184,6 +186,16 @@ def extended(
         lead=lead,
         likely=best.likely,
     )
+
+
+def speech_end(text: str, start: int, end: int) -> int:
+    """Return the end of the speech that a part of a text breaks off in, where that is near."""
+    if text.rfind("“", start, end) <= text.rfind("”", start, end):
+        return end
+    behind = text[end : end + _SPEECH].partition("\n\n")[0]
+    closed = behind.find("”") + 1
+    is_cut = not closed and end + len(behind) == len(text)  # the passage ends in it
+    return end + (len(behind) if is_cut else closed)
 
 
 def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | None:

@@ -25,7 +25,7 @@ from engine.answering.extractive.blocks import (
     split_blocks,
 )
 from engine.answering.extractive.chinese.known_as import KnownAs
-from engine.answering.extractive.extent import Excerpt, render_excerpt, unit_of
+from engine.answering.extractive.extent import Excerpt, render_excerpt, speech_end, unit_of
 from engine.answering.extractive.intent import (
     asked_person,
     compared_sides,
@@ -1465,3 +1465,19 @@ def test_a_fact_is_told_by_the_block_in_which_its_answer_is_plain() -> None:
     draft = _asked("How much did the study of the club cost?", found, read=_PeakReader())
 
     assert draft.text.startswith("The club paid 700 pounds")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("他说：“来。去吧。”后来他走了。", "他说：“来。去吧。”"),
+        ("“早。”他说：“来。去", "“早。”他说：“来。去"),
+        ("他说：“来。\n\n去吧。”", "他说：“来。"),
+        ("他来了。去吧。", "他来了。"),
+    ],
+)
+def test_a_part_goes_on_to_the_end_of_the_speech_that_it_breaks_off_in(
+    text: str, told: str
+) -> None:
+    first = "来。" if "来。" in text else "来了。"
+    assert text[: speech_end(text, 0, text.index(first) + len(first))] == told
