@@ -235,6 +235,7 @@ def unsaid_codes(question: str, told: str) -> list[str]:
     return [code for code in codes if not _ABBREVIATED.fullmatch(code) and not _has(told, code)]
 
 
+_VERSION = re.compile(r"[-.]?[vV]?\d[\d.]*$")
 _LATIN = re.compile(r"(?<![A-Za-z])[A-Za-z][A-Za-z0-9+.-]{2,}(?<![.-])")
 
 
@@ -242,7 +243,7 @@ def is_of_other_names(question: str, told: str) -> bool:
     """Check that a text lacks most of the names in Latin letters of a Chinese question."""
     if language_of(question) != "zh":
         return False
-    names = {match.group().casefold() for match in _LATIN.finditer(question)}
+    names = {_VERSION.sub("", match.group()).casefold() for match in _LATIN.finditer(question)}
     folded = told.casefold()
     return 2 * sum(name not in folded for name in names) > len(names)
 

@@ -8,7 +8,7 @@ logit. Without a reader the best sentence's score and the heading decide.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from graph.text.cjk import has_han
 
 from ...prompts import language_of
+from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
@@ -176,7 +177,7 @@ def choose_excerpts(
         first = _narrowed(question, best, passages[best.block.passage], read)
     if first is None:
         first = extended(best, passages[best.block.passage], text_at)
-        first = first if intent in FROM_START else _from_answer(question, first, read)
+        first = first if intent in FROM_START else _from_answer(question, first, wanted, read)
     others = (_below(each, intent, passages[each.block.passage], text_at) for each in close)
     return [first, *(each for each in others if not _covers(first, each))]
 
@@ -186,10 +187,13 @@ def _holds_a_list(block: ExcerptBlock) -> bool:
     return block.form in ("list", "entry", "table")
 
 
-def _from_answer(question: str, excerpt: Excerpt, read: Reader | None) -> Excerpt:
+def _from_answer(
+    question: str, excerpt: Excerpt, wanted: Iterable[str], read: Reader | None
+) -> Excerpt:
     """Return an excerpt from the paragraph on that answers, where those before it do not.
 
-    A box on two things, or a section, may tell of another one first.
+    A box on two things, or a section, may tell of another one first. Nothing is left out that has a
+    word of the question (`wanted`) which the rest has not.
     """
     pieces = list(_paragraphs(excerpt.text))
     if read is None or len(pieces) < 2:
@@ -200,6 +204,12 @@ def _from_answer(question: str, excerpt: Excerpt, read: Reader | None) -> Excerp
     start, text = pieces[best]
     is_apart = best > 0 and logits[:best].max() <= logits[best] - AHEAD and not leans(text)
     if not is_apart or any(_FORMED.match(said) for _, said in pieces[: best + 1]):
+        return excerpt
+    left_out, rest = (set(tokens(each)) for each in (excerpt.text[:start], excerpt.text[start:]))
+    if any(
+        not left_out.isdisjoint(lexical_variants(term)) and rest.isdisjoint(lexical_variants(term))
+        for term in wanted
+    ):
         return excerpt
     lead = excerpt.lead if excerpt.lead and excerpt.lead[0] >= excerpt.start + start else None
     return replace(excerpt, start=excerpt.start + start, text=excerpt.text[start:], lead=lead)

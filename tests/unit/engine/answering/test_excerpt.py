@@ -1357,11 +1357,13 @@ def test_an_excerpt_begins_with_the_paragraph_that_answers() -> None:
     told = excerpt_of(some, "What is the hook?", {"climb": 1.0, "pull": 5.0})
     both = excerpt_of(some, "What is the hook?", {"climb": 4.0, "pull": 5.0})
     way = excerpt_of(some, "How do I use the hook?", {"climb": 1.0, "pull": 5.0})
+    water = excerpt_of(some, "What does the hook do in water?", {"climb": 1.0, "pull": 5.0})
 
     assert "The hook is for those" in told
     assert "climb aboard" not in told
     assert "climb aboard" in both, "it may answer, too"
     assert "climb aboard" in way, "a first step may stand there"
+    assert "climb aboard" in water, "nothing else has a word of the question"
 
 
 def test_an_excerpt_goes_on_behind_a_colon() -> None:
