@@ -15,6 +15,7 @@ from typing import Any, Protocol, get_args
 
 from ..answering.combined import combine_answers, global_events, local_events
 from ..answering.connection_questions import connection_pairs
+from ..answering.extractive.intent import named_plainly
 from ..answering.global_search.asked import (
     asks_to_sum_up,
     document_asked,
@@ -285,7 +286,7 @@ class QuerySelector:
         if self._is_of_document(question, within):
             reason = explain_route({SUMS_UP: 1.0}, "global", language_of(question))
             return Route(mode="global", reason=reason, confidence=CONFIDENCE), None
-        whole, question = question, without_closing(question)
+        whole, question = question, named_plainly(without_closing(question))
         two = goes_both_ways(question, self.rule) if self._both else None
         if two is not None:
             reason = explain_split(*two, language_of(question))

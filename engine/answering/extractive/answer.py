@@ -45,6 +45,7 @@ from .excerpt import (
 from .extent import Excerpt
 from .intent import (
     Intent,
+    plainly_asked,
     question_intent,
     spells_out,
     strip_intent_words,
@@ -103,6 +104,7 @@ def extractive_answer(
     `types` are the graph's types of names, for the short answer; `known_as` are the other names of
     those in a Chinese question. Deterministic: ties go to the earlier sentence.
     """
+    question = plainly_asked(question) if one_excerpt else question
     within = partial(
         _answer_within, question, weight=weight, max_sentences=max_sentences,
         min_evidence=min_evidence, sure=sure, one_excerpt=one_excerpt, read=read,
@@ -466,7 +468,7 @@ def _excerpts(
     )  # fmt: skip
 
 
-STRAY = 2.0
+STRAY = 1.0
 """Logits below the first sentence at which a further one is left out, unless it adds to it."""
 ADDS, WEAK, CERTAIN = 0.15, -2.0, 7.0
 """Share of the question's weight from which on a further sentence adds; nothing adds to one that

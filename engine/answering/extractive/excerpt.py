@@ -353,6 +353,12 @@ def _best(
         logits = _read_blocks(question, candidates, passages, read, signs=shown)
         if intent in IN_A_SENTENCE and isinstance(read, SpanReader):
             logits, leads = _with_leads(question, candidates, passages, logits, wanted, read)
+            if intent == "definition":
+                leads = {
+                    row: place
+                    for row, place in leads.items()
+                    if _tells(passages[candidates[row].block.passage], place, question)
+                }
         found = np.array([fused_score(one.block, passages) for one in candidates])
         scores = logits + WORDS[language] * scores + FUSED * found + SHOWN[language] * shown
         scores += OF_TERM * np.array([is_of_term(one.block, question) for one in candidates])
@@ -366,8 +372,7 @@ def _best(
     row = _list_start(order[0], candidates, scores) if intent in starts else order[0]
     first = candidates[row].block
     near = [candidates[each].block for each in order if scores[each] >= scores[row] - NEARLY]
-    beside = [each for each in near if first.form == each.form == "entry"]
-    if intent == "list" and sum(in_section(each, first) for each in beside) > 1:
+    if intent == "list" and first.form == "entry" and not is_of_term(first, question):
         first = replace(first, form="list")  # not what one term means is asked for, but all terms
     best = Best(
         block=_with_adjoining(first, near, passages),
@@ -409,6 +414,11 @@ def _second(
     near = vectors.whole(question, [read_text(candidates[each].block, passages) for each in rows])
     nearest = rows[int(np.argmax(near))]
     return None if nearest == row else nearest
+
+
+def _tells(passage: Passage, place: tuple[int, int], question: str) -> bool:
+    """Check for a sentence that says what something is."""
+    return shows_intent("definition", passage.text[slice(*place)], question)
 
 
 def _with_leads(

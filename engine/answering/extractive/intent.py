@@ -92,7 +92,8 @@ _ATTRIBUTE = lazy_regex(
 _THAT = lazy_regex(
     r"(?:that|this|it|they|these|those)(?: (?:term|word|name|expression|thing)s?)?", re.I
 )
-_QUOTED = lazy_regex(r"[\"“]([^\"“”]{2,60})[\"”]")
+_THAT_ASKED = lazy_regex(rf"^\W*what(?:['’]s|\s+(?:is|are|was|were))\s+{_THAT.pattern}\W*$", re.I)
+_QUOTED = lazy_regex(r"(?<!\w)[\"“‘']([^\"“”‘’']{2,60})[\"”’'](?!\w)")
 _LONGEST_SUBJECT = 8
 LONGEST_NAME = 12
 """Characters of a Chinese question's person, at most: 弗拉基米尔·弗拉基米罗维奇."""
@@ -116,6 +117,37 @@ def question_intent(question: str) -> Intent | None:
     if found is None and asked.language == "en" and not _ASKING.search(text):
         return "explanation"
     return found
+
+
+_DOCUMENTS = (
+    r"(?:book|handbook|manual|guide|reference|documentation|docs?|documents?|texts?|files?|papers?"
+    r"|library|folder|collection|novel|story|report|faq)"
+)
+_LEAST_ASKED = 4
+"""Words of a question that asks for something."""
+_IN_DOCUMENTS = lazy_regex(
+    rf"\s+(?:in|by) (?:the|this|these|those|your) {_DOCUMENTS}(?=\W*$)"
+    r"|(?<=\?)\s*(?:please )?(?:(?:give|tell|show|name)(?: me| us)?|list)"
+    r" (?:them )?all(?: of them)?\W*$",
+    re.I,
+)
+
+
+def named_plainly(question: str) -> str:
+    """Return *What is the hook?* for *They mention “the hook”. What is that?*; others unchanged."""
+    is_that = language_of(question) == "en" and _THAT_ASKED.match(asking_part(question))
+    subject = definition_subject(question) if is_that else ""
+    return f"What is {subject}?" if subject else question
+
+
+def plainly_asked(question: str) -> str:
+    """Return a question without what says nothing of what is asked: *in the book*, *List them all*.
+
+    Unchanged where little would be left.
+    """
+    question = named_plainly(question).strip()
+    bare = _IN_DOCUMENTS.sub("", _IN_DOCUMENTS.sub("", question))
+    return bare if len(bare.split()) >= _LEAST_ASKED else question
 
 
 _FRAME = lazy_regex(

@@ -32,6 +32,7 @@ from engine.answering.extractive.intent import (
     compares_in_respect,
     definition_subject,
     is_defined_by,
+    plainly_asked,
     question_intent,
     shows_intent,
     spells_out,
@@ -1483,3 +1484,35 @@ def test_a_part_goes_on_to_the_end_of_the_speech_that_it_breaks_off_in(
 ) -> None:
     first = "来。" if "来。" in text else "来了。"
     assert text[: speech_end(text, 0, text.index(first) + len(first))] == told
+
+
+@pytest.mark.parametrize(
+    ("question", "plain"),
+    [
+        ("They mention 'the hook'. What is that?", "What is the hook?"),
+        (
+            "Which kinds of rope are sold in the book? Give me all of them",
+            "Which kinds of rope are sold",
+        ),
+        ("What is in the book?", "What is in the book?"),
+        ("Who wrote the book on ropes?", "Who wrote the book on ropes?"),
+        ("书里说的钩子是什么？", "书里说的钩子是什么？"),
+    ],
+)
+def test_a_question_is_read_without_what_says_nothing_of_what_is_asked(
+    question: str, plain: str
+) -> None:
+    assert plainly_asked(question) == plain
+
+
+def test_of_a_glossary_all_terms_are_listed_unless_one_is_named() -> None:
+    document = "## Rigs\n\n" + "\n".join(
+        f"- {name}\n  - It is used for {use}. {FILLER}"
+        for name, use in (("Gaff", "mail"), ("Lug", "fish"), ("Sprit", "salt"))
+    )
+    read = _reads(salt=6.0)
+
+    every = _asked("List the rigs that are used.", [_passage(document)], read=read,
+                   text_at=lambda _, start, end: document[start:end])  # fmt: skip
+
+    assert [name in every.text for name in ("Gaff", "Lug", "Sprit")] == [True] * 3
