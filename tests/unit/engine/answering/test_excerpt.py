@@ -1492,7 +1492,7 @@ def test_a_part_goes_on_to_the_end_of_the_speech_that_it_breaks_off_in(
         ("They mention 'the hook'. What is that?", "What is the hook?"),
         (
             "Which kinds of rope are sold in the book? Give me all of them",
-            "Which kinds of rope are sold",
+            "Which kinds of rope are sold?",
         ),
         ("What is in the book?", "What is in the book?"),
         ("Who wrote the book on ropes?", "Who wrote the book on ropes?"),
