@@ -468,7 +468,7 @@ def _excerpts(
     )  # fmt: skip
 
 
-STRAY = 1.0
+STRAY = 2.0
 """Logits below the first sentence at which a further one is left out, unless it adds to it."""
 ADDS, WEAK, CERTAIN = 0.15, -2.0, 7.0
 """Share of the question's weight from which on a further sentence adds; nothing adds to one that
