@@ -34,7 +34,7 @@ from .blocks import count_words
 from .chinese.fact_questions import fact_question
 from .chinese.facts import mentions_fact, stated_facts
 from .chinese.known_as import UNKNOWN, KnownAs
-from .evidence import evidence_features, is_of_other_names, unsaid_codes
+from .evidence import evidence_features, is_of_other_names, probability, unsaid_codes
 from .excerpt import (
     WholeReader,
     around,
@@ -225,7 +225,7 @@ def _decided(
     if unsaid_codes(question, "\n".join(told)):
         draft, is_doubted = replace(draft, short=None), True
     is_doubted |= is_of_other_names(question, " ".join(told))
-    likely = _likely(draft.figures, language)
+    likely = _likely(draft.figures, language, is_excerpt=is_excerpt)
     if likely >= least:
         below = DOUBTED[language] if is_excerpt else HESITANT
         return _hesitant(draft, question, below=1.0 if is_doubted else below)
@@ -324,18 +324,32 @@ def _figures(
 NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": 0.0}
 """Probability that the library holds the answer, or the reader's logit, from which what is nearest
 is told below a word of doubt."""
-HESITANT, DOUBTED = 0.4, {"en": 0.3, "zh": 0.35}
-"""An answer that is likely to be right by less is told below a word of doubt; an excerpt, too."""
+HESITANT, DOUBTED = 0.32, {"en": 0.28, "zh": 0.35}
+"""An answer that is likely to be right by less is told below a word of doubt; an excerpt, too. Of
+125 right ones 104 were told plainly by .4 and .3, 109 are now, and of 56 questions that nothing
+answers 18 and 19."""
 
 
-def _likely(figures: Mapping[str, float], language: str) -> float:
+READ_ODDS, NAMELESS = 0.27, 0.5
+"""Log odds of an English excerpt's logit that it answers, and the share of unknown names from which
+that says nothing. Of 169 questions in users' own words on four sets of documents the logit alone
+tells right answers from wrong ones and from those of 56 that nothing answers (AUC .78); with the
+question's words it tells less (.73), as what nothing answers is asked in the documents' words."""
+
+
+def _likely(figures: Mapping[str, float], language: str, *, is_excerpt: bool) -> float:
     """Return how likely there is an answer, and with a reader this one, by both probabilities.
 
-    Their geometric mean: the last sentence of a chain is read as no answer.
+    Their geometric mean: the last sentence of a chain is read as no answer. An excerpt is as likely
+    as it is read, where the documents know the question's names.
     """
     held = figures["held"]
-    is_read = language == "en" and "logit" in figures
-    return math.sqrt(held * figures["evidence"]) if is_read else held
+    if language != "en" or "logit" not in figures:
+        return held
+    likely = math.sqrt(held * figures["evidence"])
+    if is_excerpt and figures["unknown"] < NAMELESS:
+        likely = max(likely, probability(READ_ODDS * figures["logit"]))
+    return likely
 
 
 def _hesitant(draft: Draft, question: str, *, below: float) -> Draft:

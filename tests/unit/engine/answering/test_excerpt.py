@@ -1516,3 +1516,32 @@ def test_of_a_glossary_all_terms_are_listed_unless_one_is_named() -> None:
                    text_at=lambda _, start, end: document[start:end])  # fmt: skip
 
     assert [name in every.text for name in ("Gaff", "Lug", "Sprit")] == [True] * 3
+
+
+@pytest.mark.parametrize(
+    ("question", "logit", "is_declined"),
+    [
+        ("List the people who sing aloud.", 0.0, False),
+        ("List the people who sing aloud.", -6.0, True),
+        ("List the people whom Zebedee Kworl heard sing.", 0.0, True),
+    ],
+)
+def test_an_excerpt_is_declined_by_how_it_is_read_and_by_names_that_nothing_knows(
+    question: str, logit: float, *, is_declined: bool
+) -> None:
+    text = f"## Choir\n\n- Ada Roe: alto\n- Bo Lund: bass\n\n{OTHERS}\n"
+    found = [replace(_passage(text), relevance=0.1)]
+
+    draft = _asked(question, found, read=_SpanLess(logit), min_evidence=0.25)
+
+    assert draft.abstained is is_declined
+
+
+class _SpanLess(_WindowReader):
+    """Reader to whom every text is as likely to answer."""
+
+    def __init__(self, logit: float) -> None:
+        self._logit = logit
+
+    def __call__(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.full(len(texts), self._logit)
