@@ -57,7 +57,7 @@ def introduce(
 ) -> Named | None:
     """Return a thing with the sentence that says best what it is; None where there is none.
 
-    Of an English person whom none says to be somebody, `read` finds one that tells who that is.
+    Of an English person of whom none says a role, `read` finds one that tells who that is.
     """
     ranked = sorted({one for one in names if len(one) > 1}, key=lambda one: (-len(one), one))
     words = (r"\s+".join(map(re.escape, one.split())) for one in ranked)
