@@ -91,9 +91,16 @@ def introduce(
         some = [*([best] if best else []), *naming][:_READ]
         logits = read(f"Who is {name}?", [f"{one.chunk.title}: {one.text}" for one in some])
         row = int(logits.argmax())
-        if logits[row] >= _TELLS:
+        if logits[row] >= _TELLS and _is_of_person(some[row].text, pattern):
             return Named(name, called, some[row], is_told=True)
     return Named(name, called, best, is_told=False) if best else None
+
+
+def _is_of_person(text: str, name: str) -> bool:
+    """Check that somebody who is called so acts, is acted with, or is told of in a clause."""
+    behind = r"(?:,|\s*\(|['’]s\b|\.|\s+(?:who|was|is|has|had|and|[a-z]+(?:ed|s))\b)"
+    before = r"(?:\b(?:by|with|from|and|called|named|said|Dr\.|Professor)\s+)"
+    return re.search(rf"{before}{name}|{name}{behind}", text) is not None
 
 
 def _introduced(text: str, persons: Sequence[str]) -> int:

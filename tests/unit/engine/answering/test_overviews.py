@@ -596,3 +596,6 @@ def test_a_person_is_introduced_by_the_sentence_that_a_reader_finds() -> None:
     assert known.said.text == told
     alone = introduce("Ada Quill", ["Ada Quill"], chunks, chinese=False, is_person=True)
     assert alone is None
+    thing = [chunk("Bells of Vey are made for the Ada Quill family of ships in the yard.")]
+    assert introduce("Ada Quill", ["Ada Quill"], thing, chinese=False, is_person=True,
+                     read=lambda *_: np.array([6.0])) is None  # fmt: skip
