@@ -8,7 +8,7 @@ logit. Without a reader the best sentence's score and the heading decide.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
@@ -23,6 +23,7 @@ from ...retrieval.passages import Sentence
 from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
+from ..connection_questions import connection_pairs
 from ..packing import TextAt
 from .block_candidates import (
     FUSED,
@@ -193,10 +194,10 @@ def _from_answer(
     """Return an excerpt from the paragraph on that answers, where those before it do not.
 
     A box on two things, or a section, may tell of another one first. Nothing is left out that has a
-    word of the question (`wanted`) which the rest has not.
+    word of the question (`wanted`) which the rest has not, nor where two things are connected.
     """
     pieces = list(_paragraphs(excerpt.text))
-    if read is None or len(pieces) < 2:
+    if read is None or len(pieces) < 2 or connection_pairs(question):
         return excerpt
     head = f"{excerpt.source.title}: {excerpt.heading}"
     logits = read(question, [f"{head}\n{text}" for _, text in pieces])
@@ -206,13 +207,15 @@ def _from_answer(
     if not is_apart or any(_FORMED.match(said) for _, said in pieces[: best + 1]):
         return excerpt
     left_out, rest = (set(tokens(each)) for each in (excerpt.text[:start], excerpt.text[start:]))
-    if any(
-        not left_out.isdisjoint(lexical_variants(term)) and rest.isdisjoint(lexical_variants(term))
-        for term in wanted
-    ):
+    if not _held_terms(left_out, wanted) <= _held_terms(rest, wanted):
         return excerpt
     lead = excerpt.lead if excerpt.lead and excerpt.lead[0] >= excerpt.start + start else None
     return replace(excerpt, start=excerpt.start + start, text=excerpt.text[start:], lead=lead)
+
+
+def _held_terms(terms: Set[str], wanted: Iterable[str]) -> frozenset[str]:
+    """Return the question words that a text has, or variants of them."""
+    return frozenset(one for one in wanted if not terms.isdisjoint(lexical_variants(one)))
 
 
 def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
