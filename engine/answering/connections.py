@@ -504,7 +504,7 @@ class _Connection:
                     end=quote.end,
                 )
             )
-        return f"{strip_markdown(quote.quote).lstrip('-=_ ')} [{number}]"
+        return f"{_RULE.sub('', strip_markdown(quote.quote))} [{number}]"
 
     def _number(self, quote: SourceQuote) -> int:
         """Return the number that a place has; 0 for one not cited before."""
@@ -548,6 +548,7 @@ def _disjoint(steps: Iterable[_Step]) -> list[_Step]:
     return told
 
 
+_RULE = re.compile(r"^[-=_]{4,}\s*")
 _HEADER = re.compile(r"-{4,}|(?:^|\s)(?:From|To|Cc|Date|Subj(?:ect)?):\s|(?:^|\s)[b-h]\)\s")
 """Header of a letter, and points of minutes."""
 

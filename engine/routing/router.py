@@ -286,7 +286,7 @@ class QuerySelector:
         if self._is_of_document(question, within):
             reason = explain_route({SUMS_UP: 1.0}, "global", language_of(question))
             return Route(mode="global", reason=reason, confidence=CONFIDENCE), None
-        whole, question = question, named_plainly(without_closing(question))
+        whole, question = question, without_closing(question)
         two = goes_both_ways(question, self.rule) if self._both else None
         if two is not None:
             reason = explain_split(*two, language_of(question))
@@ -304,7 +304,8 @@ class QuerySelector:
         self, question: str, within: DocumentFilter | None
     ) -> tuple[Route, SearchResult | None]:
         """Rule on a question; retrieve where what is found could change that."""
-        rule = partial(classify_scope, question, scope=self._scope(question))
+        plain = named_plainly(question)
+        rule = partial(classify_scope, plain, scope=self._scope(plain))
         ruled, at_most = rule(), rule(concentration=1.0)
         sure = min(ruled.confidence, at_most.confidence) >= self._sure
         if self._find is None or (sure and ruled.mode == at_most.mode):

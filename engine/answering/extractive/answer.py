@@ -155,7 +155,9 @@ def _answer_within(
             one_excerpt=one_excerpt, is_stated=is_stated,
         )  # fmt: skip
         is_doubted = intent == "comparison" and draft.figures["unknown"] > 0
-        is_doubted |= not is_stated and is_person_unknown(question, passages)
+        is_doubted |= not is_stated and (
+            is_person_unknown(question, passages) or is_of_other_names(question, passages)
+        )
         return _decided(
             draft, question, is_excerpt=is_excerpt, may_be_near=one_excerpt,
             least=min_evidence, is_doubted=is_doubted,
@@ -224,7 +226,6 @@ def _decided(
     told = (draft.text, *(citation.title for citation in draft.citations))
     if unsaid_codes(question, "\n".join(told)):
         draft, is_doubted = replace(draft, short=None), True
-    is_doubted |= is_of_other_names(question, " ".join(told))
     likely = _likely(draft.figures, language, is_excerpt=is_excerpt)
     if likely >= least:
         below = DOUBTED[language] if is_excerpt else HESITANT

@@ -239,10 +239,11 @@ _VERSION = re.compile(r"[-.]?[vV]?\d[\d.]*$")
 _LATIN = re.compile(r"(?<![A-Za-z])[A-Za-z][A-Za-z0-9+.-]{2,}(?<![.-])")
 
 
-def is_of_other_names(question: str, told: str) -> bool:
-    """Check that a text lacks most of the names in Latin letters of a Chinese question."""
+def is_of_other_names(question: str, passages: Sequence[Passage]) -> bool:
+    """Check that passages lack most of the names in Latin letters of a Chinese question."""
     if language_of(question) != "zh":
         return False
+    told = " ".join(f"{each.document_id} {each.title} {each.text}" for each in passages)
     names = {_VERSION.sub("", match.group()).casefold() for match in _LATIN.finditer(question)}
     folded = told.casefold()
     return 2 * sum(name not in folded for name in names) > len(names)

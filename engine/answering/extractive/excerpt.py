@@ -94,6 +94,8 @@ WHOLE = ("list", "steps", "command")
 """Intents for which a block is shown whole."""
 FROM_START = ("steps", "command", "comparison")
 """Intents for which what stands before the paragraph that answers is shown, too."""
+PIECES = 6
+"""Paragraphs that are read, at most."""
 AHEAD = 2.0
 """Logits that this paragraph lies above those before it, which are left out."""
 _GAP = re.compile(r"\n[ \t]*\n\s*")
@@ -176,11 +178,12 @@ def choose_excerpts(
     first = outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
     if first is None and intent not in WHOLE:
         first = _narrowed(question, best, passages[best.block.passage], read)
-    if first is None:
-        first = extended(best, passages[best.block.passage], text_at)
-        first = first if intent in FROM_START else _from_answer(question, first, wanted, read)
+    first = first or extended(best, passages[best.block.passage], text_at)
     others = (_below(each, intent, passages[each.block.passage], text_at) for each in close)
-    return [first, *(each for each in others if not _covers(first, each))]
+    apart = [each for each in others if not _covers(first, each)]
+    if intent not in FROM_START:
+        first = _from_answer(question, first, wanted, read)
+    return [first, *apart]
 
 
 def _holds_a_list(block: ExcerptBlock) -> bool:
@@ -197,7 +200,7 @@ def _from_answer(
     word of the question (`wanted`) which the rest has not, nor where two things are connected.
     """
     pieces = list(_paragraphs(excerpt.text))
-    if read is None or len(pieces) < 2 or connection_pairs(question):
+    if read is None or not 2 <= len(pieces) <= PIECES or connection_pairs(question):
         return excerpt
     head = f"{excerpt.source.title}: {excerpt.heading}"
     logits = read(question, [f"{head}\n{text}" for _, text in pieces])
@@ -205,6 +208,8 @@ def _from_answer(
     start, text = pieces[best]
     is_apart = best > 0 and logits[:best].max() <= logits[best] - AHEAD and not leans(text)
     if not is_apart or any(_FORMED.match(said) for _, said in pieces[: best + 1]):
+        return excerpt
+    if excerpt.text[:start].count("```") % 2:
         return excerpt
     left_out, rest = (set(tokens(each)) for each in (excerpt.text[:start], excerpt.text[start:]))
     if not _held_terms(left_out, wanted) <= _held_terms(rest, wanted):
@@ -597,7 +602,7 @@ def _beside(
     for side in sides:
         named = [one for one in candidates if _names(one.block, side)]
         if named:
-            asks, of_side = _side_question(side)
+            asks, of_side = _side_question(side, language_of(question))
             best, *_ = _best(asks, of_side, named[:SIDE_BLOCKS], passages, wanted=wanted, read=read)
             found.append(extended(best, passages[best.block.passage], text_at))
     apart = list(
@@ -609,11 +614,11 @@ def _beside(
 _CLAUSE = re.compile(r"(?:what|how|why|when|where|who|which)\b", re.I)
 
 
-def _side_question(side: str) -> tuple[str, Intent]:
+def _side_question(side: str, language: str) -> tuple[str, Intent]:
     """Return what is asked of one side of a comparison: what it is, or *what the station does*."""
     if _CLAUSE.match(side):
         return f"{side}?", "explanation"
-    return ("什么是{}？" if has_han(side) else "What is {}?").format(side), "definition"
+    return ("什么是{}？" if language == "zh" else "What is {}?").format(side), "definition"
 
 
 def _listed_of(

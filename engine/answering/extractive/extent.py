@@ -245,8 +245,10 @@ def _leads_to_a_list(blocks: Sequence[ExcerptBlock]) -> bool:
 
 def _led_to(item: str) -> tuple[str, str]:
     """Part the first item of a list from what leads to it."""
-    found = re.search(r"\n\s*\n(?=(?:[-*+•]|\d{1,3}[.)、])[ \t])", item)
-    return (item[: found.start()], item[found.end() :]) if found else ("", item)
+    found = re.search(r"\n(?=[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t])", item)
+    if not found or _MARKED.match(item):
+        return "", item
+    return item[: found.start()].rstrip(), item[found.end() :]
 
 
 def _beginning(item: str) -> str:

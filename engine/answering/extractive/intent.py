@@ -31,7 +31,7 @@ _ENGLISH: tuple[tuple[Intent, str], ...] = (
      r"|\beach (?:one )?do\b|\bhow do .{1,60} relate\b"),
     ("cause", r"^\W*why\b|\bwhy (?:is|are|was|were|do|does|did|should|must|can|would|has|have)"
      r"(?:n['’]?t)?\b|\bwhat (?:caused|is the (?:reason|cause))\b|\bfor what reason\b"),
-    ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some|every))"
+    ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some|every\w*))\b"
      r"|^\W*(?:which|what) (?:people|men|women|children) (?:do|are|can|have|had|were|did)\b"
      r"|\bgive (?:me|us) (?:a list of|the names of|all|every)\b"
      r"|^\W*(?:what|which) are the\b"
@@ -62,7 +62,8 @@ _CHINESE: tuple[tuple[Intent, str], ...] = (
     ("cause", r"(?<![称名叫作成分译改化变分])为什么|为何|原因|缘何"),
     (
         "list",
-        r"列出|列举|[都全]列|列一下|[有是]哪些|哪些[人家]|都.{0,6}谁|有谁|哪[几两二三四五六七八九十][种个类位名]|(?:支持|包括|包含|提供|分为)了?哪些",
+        r"列出|列举|(?<![成首古])[都全]列(?!车)|列一下|[有是]哪些|哪些[人家]|(?<![成首大古京])都[^，。督市城江是会]{1,4}了?谁"
+        r"|都有谁|哪[几两二三四五六七八九十][种个类位名]|(?:支持|包括|包含|提供|分为)了?哪些",
     ),
     (
         "explanation",
@@ -93,7 +94,9 @@ _THAT = lazy_regex(
     r"(?:that|this|it|they|these|those)(?: (?:term|word|name|expression|thing)s?)?", re.I
 )
 _THAT_ASKED = lazy_regex(rf"^\W*what(?:['’]s|\s+(?:is|are|was|were))\s+{_THAT.pattern}\W*$", re.I)
-_QUOTED = lazy_regex(r"(?<!\w)[\"“‘']([^\"“”‘’']{2,60})[\"”’'](?!\w)")
+_QUOTED = lazy_regex(
+    r"\"([^\"]{2,60})\"|“([^“”]{2,60})”|‘([^‘’]{2,60})’(?!\w)|(?<!\w)'([^']{2,60})'(?!\w)"
+)
 _LONGEST_SUBJECT = 8
 LONGEST_NAME = 12
 """Characters of a Chinese question's person, at most: 弗拉基米尔·弗拉基米罗维奇."""
@@ -119,16 +122,13 @@ def question_intent(question: str) -> Intent | None:
     return found
 
 
-_DOCUMENTS = (
-    r"(?:book|handbook|manual|guide|reference|documentation|docs?|documents?|texts?|files?|papers?"
-    r"|library|folder|collection|novel|story|report|faq)"
-)
 _LEAST_ASKED = 4
 """Words of a question that asks for something."""
 _IN_DOCUMENTS = lazy_regex(
-    rf"\s+(?:in|by) (?:the|this|these|those|your) {_DOCUMENTS}(?=\W*$)"
-    r"|(?<=\?)\s*(?:please )?(?:(?:give|tell|show|name)(?: me| us)?|list)"
-    r" (?:them )?all(?: of them)?\W*$",
+    r"\b(described|mentioned|named|listed|covered|discussed|explained|recommended|given)\sin"
+    r"\s(?:the|this|these|your)\s(?:book|handbook|manual|guide|documents?|texts?|docs)(?=[?.!\s]*$)"
+    r"|(?<=\?)\s(?:please )?(?:(?:give|tell|show|name)(?: me| us)?|list) (?:them )?all(?: of them)?"
+    r"[?.!\s]*$",
     re.I,
 )
 
@@ -141,12 +141,14 @@ def named_plainly(question: str) -> str:
 
 
 def plainly_asked(question: str) -> str:
-    """Return a question without what says nothing of what is asked: *in the book*, *List them all*.
+    """Return a question without what says nothing of what is asked.
+
+    That is *in the book* behind *described*, and *List them all*.
 
     Unchanged where little would be left.
     """
     question = named_plainly(question).strip()
-    bare = _IN_DOCUMENTS.sub("", _IN_DOCUMENTS.sub("", question))
+    bare = _IN_DOCUMENTS.sub(r"\1", _IN_DOCUMENTS.sub(r"\1", question))
     return bare if len(bare.split()) >= _LEAST_ASKED else question
 
 
@@ -170,11 +172,16 @@ def definition_subject(question: str) -> str:
     found = _WHAT_IS.match(asking_part(question))
     subject = found.group(1) if found else ""
     if _THAT.fullmatch(subject):
-        quoted = _QUOTED.search(question)
-        return quoted.group(1) if quoted else ""
+        return _quoted(question)
     if len(subject.split()) > _LONGEST_SUBJECT or _ATTRIBUTE.search(subject):
         return ""
     return re.sub(r"^(?:an?|the)\s+", "", subject, flags=re.I)
+
+
+def _quoted(question: str) -> str:
+    """Return the last words of a question that stand in quotation marks, or nothing."""
+    found = [next(filter(None, each.groups())) for each in _QUOTED.finditer(question)]
+    return found[-1] if found else ""
 
 
 _NAME_START = r"(?:^|[.!?:]\s+|\n)\W*(?:an?\s+|the\s+)?(?:[\w'’/-]+\s+){0,2}?"
@@ -298,8 +305,7 @@ _MEAN = lazy_regex(
 def _mean_subject(question: str) -> str:
     found = _MEAN.search(asking_part(question))
     subject = (found.group(1) or found.group(2)) if found else ""
-    quoted = _QUOTED.search(question) if _THAT.fullmatch(subject) else None
-    return quoted.group(1) if quoted else subject
+    return (_quoted(question) or subject) if _THAT.fullmatch(subject) else subject
 
 
 _SAID = r"(?:[^:?]|:(?!\s))"  # *A and B: which …?* ends there, *std::list* does not

@@ -116,7 +116,7 @@ def likeness_reader(encoder: QuestionEncoder | None) -> LikenessReader | None:
 DECLINED = 0.12
 """Probability that the nearest block answers, below which not even that is told."""
 OTHER_NAMES = 0.2
-"""Probability of a block that lacks most of the names in the question's Latin letters, at most."""
+"""Probability that a block answers where no passage has most of the question's Latin names."""
 ODDS, EVEN = 2.0, 5.4
 """Log odds of a logit that the nearest block answers, and the logit of even odds: of 28 Chinese
 questions on English pages of Debian 13 of 14 lie above it, of others' 1 of 14."""
@@ -160,7 +160,7 @@ def _nearest_told(
     held = best.likely
     if held is None:
         held = probability(ODDS * (best.logit - EVEN))
-    if is_of_other_names(question, f"{best.source.title} {best.heading} {best.text}"):
+    if is_of_other_names(question, passages):
         held = min(held, OTHER_NAMES)
     figures = {"held": held, "evidence": held, "logit": best.logit}
     detail = f"nearest block of another language, likeness {best.logit:.1f}, evidence {held:.2f}"

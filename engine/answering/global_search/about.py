@@ -167,10 +167,10 @@ def outline(
 ) -> list[tuple[str, Said | None]]:
     """Return the sections of a part in their order, each with the window that tells most of it.
 
-    That is what says of its heading what that is, else the best that was read, else the first; None
-    where nothing in it is new and can be read alone. What stands before the first section has no
-    name; where the part has the subject for its title (`is_own`) its beginning and the best are
-    told of it. Empty for a part of less than two.
+    That is the best that was read, else what says of its heading what that is, else the first; None
+    where nothing in it is new and can be read alone. Of a part that has the subject for its title
+    (`is_own`) what says what a heading is comes first, and what stands before the first section,
+    which has no name, is told by its beginning and its best. Empty for a part of less than two.
     """
     for depth in range(1, MAX_DEPTH + 1):
         held = _by_heading(unit, depth)
@@ -184,12 +184,13 @@ def outline(
     for path, chunks in held.items():
         ids = {chunk.id for chunk in chunks}
         best = [one for one in read if one.chunk.id in ids]
-        heads = tokens_of(path[-1] if path else "")
-        first = [widened(one) for one in sentences_of(chunks, chinese=chinese)]
-        opening = [one for one in first[:_OPENING] if defines(one.text, heads)]
+        name = path[-1] if path else ""
+        first, opening = list[Said](), list[Said]()
+        if is_own or not best:
+            first = [widened(one) for one in sentences_of(chunks, chinese=chinese)]
+            opening = [one for one in first[:_OPENING] if defines(one.text, tokens_of(name))]
         if is_own and not path:
             opening = first[:1]
-        name = path[-1] if path else ""
         one = _first_new([*opening, *(best or first)], known)
         if path or one:
             told.append((name, one))

@@ -412,7 +412,10 @@ class Asked:
         """Check for words that ask for an account, with a subject behind them."""
         said = self.question.strip()
         told = _told(said)
-        behind = [said[one.end() - 1 :] for one in _EXPLICIT.finditer(said)]
+        behind = [
+            said[one.end() - (not has_han(one[0])) :]  # an English one ends in its subject
+            for one in _EXPLICIT.finditer(said)
+        ]
         named = map(_names_a_thing, [told] if told != said else behind)
         return bool(self.subject) and any(named)
 

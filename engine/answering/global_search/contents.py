@@ -72,11 +72,11 @@ _WINDOWS, _FEW_WINDOWS = 8, 3
 _ABOUT, _LEAST_ABOUT = 8, 2
 """Sentences of all parts about a subject, and the fewest of one."""
 _TOLD, _SECTIONS, _PAGES = 6, 12, 2_000
+"""Most sections of a part that are told, and that are listed beside them; and documents of a folder
+among which those of a chapter are looked for."""
 _LEADING, _OF_LEADING, _TELLING = 5, 3, 60
 """First windows; so many of them of one document tell that it is about the subject, where it has no
 more passages than that."""
-"""Most sections of a part that are told, and that are listed beside them; and documents of a folder
-among which those of a chapter are looked for."""
 _ASPECT, _WELL = 0.5, 1.4
 """Part of an aspect beside a subject, and the most that form and place are worth."""
 _NEXT_BEST, _WORTH = 0.2, 0.5
@@ -197,10 +197,13 @@ class _Page(NamedThings):
 
     def points(self) -> Draft:
         """Return what is told of it, by document and section, each with its best sentences."""
-        self.about = self.about or self._mostly_told()
+        is_mostly = not self.about and self.asked.aspect is None
+        if is_mostly:
+            self.about = self._mostly_told()
         inside = {chunk.id for unit in self.about for chunk in unit.chunks}
         blocks, tellers = [], dict[str, None]()
-        for unit, (telling, others) in zip(self.about, self._told_about(), strict=True):
+        of_sections = self._told_about(read_alone=is_mostly)
+        for unit, (telling, others) in zip(self.about, of_sections, strict=True):
             if not telling:
                 continue
             blocks.append(self.block(self._head(unit.chunks[0], unit.headings), telling))
@@ -228,11 +231,12 @@ class _Page(NamedThings):
         held: defaultdict[tuple[str, tuple[str, ...]], list[Said]] = defaultdict(list)
         for said in chosen:
             held[said.chunk.document_id, said.chunk.headings].append(said)
+        last = next(reversed(tellers), "")
         for some in _by_document(held.values(), tellers):
             some.sort(key=lambda one: one.place)
             chunk = some[0].chunk
-            is_known = chunk.document_id in tellers and chunk.headings
-            head = plain_title(chunk.headings[-1]) if is_known else ""
+            is_next = chunk.document_id == last and chunk.headings
+            head, last = plain_title(chunk.headings[-1]) if is_next else "", chunk.document_id
             blocks.append(self.block(head or self._head(chunk, chunk.headings), some))
             tellers[chunk.document_id] = None
         count = len(tellers)
@@ -280,8 +284,11 @@ class _Page(NamedThings):
     def _is_seen(self, document: str) -> bool:
         return self.scene.admitted is None or document in self.scene.admitted
 
-    def _told_about(self) -> list[tuple[list[Said], list[str]]]:
-        """Return what tells most of each part about the subject, and its sections left out."""
+    def _told_about(self, *, read_alone: bool) -> list[tuple[list[Said], list[str]]]:
+        """Return what tells most of each part about the subject, and its sections left out.
+
+        `read_alone`: of sections in which nothing was read only the names are told.
+        """
         own = {unit.document_id for unit in self.about}
         others = sections([one for one in self.chunks if one.document_id not in own], depth=0)
         parts = [unit.chunks for unit in (*self.about, *others)]
@@ -297,14 +304,16 @@ class _Page(NamedThings):
             known, room = self.telling.said, max(_LEAST_ABOUT, _POINTS - _FEW_WINDOWS - count)
             is_own = is_named(unit, self.found)  # each of its sections is about the subject
             parts_told = outline(unit, read, chinese=self.chinese, is_own=is_own, said=known)
-            by_section = _best_told(parts_told, () if is_own else read, min(_TOLD, room))
+            telling = [(name, one) for name, one in parts_told if one in read or not read_alone]
+            by_section = _best_told(telling, () if is_own else read, min(_TOLD, room))
             chosen = (
                 [
                     replace(one, speaker=": ".join(filter(None, (name, one.speaker))))
                     for name, one in by_section
                 ]
                 or self._from_opening(
-                    unit, best_windows(read, min(most, _WINDOWS // 2), said=known)
+                    () if read_alone else unit.chunks,
+                    best_windows(read, min(most, _WINDOWS // 2), said=known),
                 )
                 or self._central_sentences(unit, weights, most)
             )
@@ -314,9 +323,9 @@ class _Page(NamedThings):
             told.append((chosen, names))
         return told
 
-    def _from_opening(self, unit: Unit, told: Sequence[Said]) -> list[Said]:
+    def _from_opening(self, chunks: Sequence[Chunk], told: Sequence[Said]) -> list[Said]:
         """Return what a part begins with, where that can be read alone, and what tells of it."""
-        opening = [widened(one) for one in sentences_of(unit.chunks[:1], chinese=self.chinese)[:1]]
+        opening = [widened(one) for one in sentences_of(chunks[:1], chinese=self.chinese)[:1]]
         if not told or not opening or any(is_alike(opening[0].words, one.words) for one in told):
             return list(told)
         return [*opening, *told]

@@ -32,6 +32,8 @@ _SPREADS = 3
 _MOST, _FEW, _RANKED, _FURTHER, _PAIRS = 8, 3, 24, 12, 6
 """Most things of a kind that are told of, beside other things, and looked at; further names, and
 pairs of things, that are told at most."""
+_READ_OF = 6
+"""People, of those named most, of whom a reader looks for what they are."""
 _HEARD = 600
 """Passages of one document in which what introduces a person is looked for."""
 _OFTEN = 5
@@ -176,7 +178,7 @@ class NamedThings(PageWriter):
         """
         told = [frozenset(tokens_of(one.quote)) for one in self.cited.found.values()]
         found: list[_Thing] = []
-        for name, entity in self._named_of(kind):
+        for row, (name, entity) in enumerate(self._named_of(kind)):
             if len([one for one in found if one.is_told]) == most:
                 break
             said = introduce(
@@ -185,7 +187,7 @@ class NamedThings(PageWriter):
                 self._naming(entity, is_person=kind == "PERSON"),
                 chinese=self.chinese,
                 is_person=kind == "PERSON",
-                read=self.scene.reader,
+                read=self.scene.reader if row < _READ_OF else None,
             )
             if said and not any(is_alike(said.said.words, one) for one in told):
                 found.append(_Thing(name, entity, said))

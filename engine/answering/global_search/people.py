@@ -27,7 +27,7 @@ _OWN, _OF_ANOTHER = 1.5, 0.2
 """Factors for a document whose title names the person, and for a sentence that is about another."""
 _PRONOUN = re.compile(r"(?:He|She|It|They)\b|[他她它]")
 _MAX_CHUNKS = 60
-_READ, _TELLS = 8, 3.0
+_READ, _TELLS = 4, 3.0
 """Sentences with a name that are read, and the logit from which one tells who that is."""
 _CLOSE, _APART = 24, 60
 """Characters around a name in which a role is that person's, and the most between two names."""
@@ -88,7 +88,8 @@ def introduce(
     if best is not None and told > _ROLE_NEAR and not _PRONOUN.match(best.text):
         return Named(name, called, best, is_told=True)
     if read is not None and is_person and not chinese and naming:
-        some = [*([best] if best else []), *naming][:_READ]
+        others = [one for one in naming if best is None or one.place != best.place]
+        some = [*([best] if best else []), *others][:_READ]
         logits = read(f"Who is {name}?", [f"{one.chunk.title}: {one.text}" for one in some])
         row = int(logits.argmax())
         if logits[row] >= _TELLS and _is_of_person(some[row].text, pattern):
@@ -97,7 +98,7 @@ def introduce(
 
 
 def _is_of_person(text: str, name: str) -> bool:
-    """Check that somebody who is called so acts, is acted with, or is told of in a clause."""
+    """Check for a person of that name who acts, is acted with, or is told of in a clause."""
     behind = r"(?:,|\s*\(|['’]s\b|\.|\s+(?:who|was|is|has|had|and|[a-z]+(?:ed|s))\b)"
     before = r"(?:\b(?:by|with|from|and|called|named|said|Dr\.|Professor)\s+)"
     return re.search(rf"{before}{name}|{name}{behind}", text) is not None
@@ -151,7 +152,7 @@ def _told_apart(text: str, one: tuple[int, int], other: tuple[int, int]) -> floa
 
 def _is_readable(text: str) -> bool:
     """Check for a sentence of some length that is no list; shorter ones may say who one is."""
-    is_whole = text[-1] in ".。”" and not is_unpaired(text)
+    is_whole = text.endswith((".", "。", "”")) and not is_unpaired(text)
     return _FEWEST <= word_count(text) <= MAX_WORDS and not is_listing(text) and is_whole
 
 

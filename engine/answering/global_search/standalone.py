@@ -121,7 +121,9 @@ def standalone_spans(text: str, *, introductions: bool = False) -> Iterator[tupl
             follows = _FOLLOWS.match(text, begin) and is_complete(text[begin:end])
             if follows and word_count(text[before[0] : end]) <= MAX_WORDS + MIN_WORDS:
                 yield before[0], end
-        is_brief = not speaker and stands_alone(text[begin:end], least=BRIEF_WORDS)
+        is_own = speaker is not None or _OWN.match(text, begin) is not None
+        is_brief = not is_own and word_count(text[begin:end]) < MIN_WORDS
+        is_brief = is_brief and stands_alone(text[begin:end], least=BRIEF_WORDS)
         before = (begin, end) if is_brief else None
 
 

@@ -150,6 +150,9 @@ def ask(question: str, **options: object) -> Draft:
         ("Name every harbour that the letters mention.", "list"),
         ("章程里的承诺都列一下", "list"),
         ("他一路上都见了谁？", "list"),
+        ("东吴的大都督是谁？", None),
+        ("成都的市长是谁？", None),
+        ("Listed buildings are protected by whom?", None),
     ],
 )
 def test_a_question_for_a_fact_has_no_intent_of_an_excerpt(
@@ -1491,11 +1494,17 @@ def test_a_part_goes_on_to_the_end_of_the_speech_that_it_breaks_off_in(
     [
         ("They mention 'the hook'. What is that?", "What is the hook?"),
         (
-            "Which kinds of rope are sold in the book? Give me all of them",
-            "Which kinds of rope are sold?",
+            "Which kinds of rope are described in the book? Give me all of them",
+            "Which kinds of rope are described?",
         ),
         ("What is in the book?", "What is in the book?"),
         ("Who wrote the book on ropes?", "Who wrote the book on ropes?"),
+        (
+            "How many people were hired by the library?",
+            "How many people were hired by the library?",
+        ),
+        ("They say 'run it' and 'the dogs’ home'. What is that?", "What is the dogs’ home?"),
+        ('They mention "the dogs\' home". What is that?', "What is the dogs' home?"),
         ("书里说的钩子是什么？", "书里说的钩子是什么？"),
     ],
 )

@@ -191,7 +191,7 @@ def test_what_is_near_in_the_other_language_is_told_where_ones_own_says_nothing(
 
 
 def test_a_block_that_lacks_the_latin_names_of_a_chinese_question_is_another_one() -> None:
-    told = "Debian kernels are compiled with make deb-pkg."
+    told = [_passage("Debian kernels are compiled with make deb-pkg.")]
     assert is_of_other_names("在 Debian 上怎么装拼音输入法，fcitx 还是 ibus 好？", told)
     assert not is_of_other_names("Debian 的内核怎么编译？", told)
     assert not is_of_other_names("Debian12 的内核怎么编译？", told)

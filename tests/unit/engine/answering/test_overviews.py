@@ -599,3 +599,29 @@ def test_a_person_is_introduced_by_the_sentence_that_a_reader_finds() -> None:
     thing = [chunk("Bells of Vey are made for the Ada Quill family of ships in the yard.")]
     assert introduce("Ada Quill", ["Ada Quill"], thing, chinese=False, is_person=True,
                      read=lambda *_: np.array([6.0])) is None  # fmt: skip
+
+
+def test_a_picture_names_nobody() -> None:
+    chunks = [
+        chunk("![](Ada Quill.jpg)\n\n[](#Ada Quill)\n\nAda Quill is a baker who lives in Vey.")
+    ]
+    known = introduce("Ada Quill", ["Ada Quill"], chunks, chinese=False, is_person=True)
+    assert known is not None
+    assert known.said.text == "Ada Quill is a baker who lives in Vey."
+
+
+def test_a_section_that_is_not_the_subjects_own_is_told_by_what_was_read_of_it() -> None:
+    title, mill = (
+        ("Vey",),
+        "The mill is a building of stone. Smugglers kept brandy below its floor.",
+    )
+    chunks = (
+        placed("Vey is a town on the coast that has two schools.", 0, title),
+        placed(mill, 1, (*title, "Mill")),
+        placed("The bank is a house of brick in the main street.", 2, (*title, "Bank")),
+    )
+    read = [Said(chunks[1], mill.index("Smug"), len(mill), worth=4.0)]
+
+    told = dict(outline(Unit("a.md", title, chunks), read, chinese=False))
+
+    assert told["Mill"].text.startswith("Smugglers kept")

@@ -61,3 +61,8 @@ def test_labels_and_long_enumerations_are_listings() -> None:
 def test_a_brief_sentence_is_read_with_the_one_behind_it() -> None:
     text = "Xen is a hypervisor. It lies between the hardware and the systems that use it."
     assert [text[start:end] for start, end in standalone_spans(text)] == [text]
+
+
+def test_a_brief_sentence_of_the_writers_own_is_not_read_with_the_next() -> None:
+    text = "Our boat was lost. They found it on the beach below the cliffs of Vey in May."
+    assert list(standalone_spans(text)) == []
