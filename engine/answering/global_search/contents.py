@@ -197,7 +197,7 @@ class _Page(NamedThings):
 
     def points(self) -> Draft:
         """Return what is told of it, by document and section, each with its best sentences."""
-        is_mostly = not self.about and self.asked.aspect is None
+        is_mostly = not self.about
         if is_mostly:
             self.about = self._mostly_told()
         inside = {chunk.id for unit in self.about for chunk in unit.chunks}
