@@ -41,8 +41,11 @@ def strip_markdown(text: str, *, columns: Sequence[str] = ()) -> str:
 
 
 def without_marks(text: str) -> str:
-    """Return a text with its own `[3]` as `(3)`, which is no citation; code stays as it is."""
-    return outside_code(text, lambda part: _MARK.sub(r"(\1)", part))
+    """Return a text with its own `[3]` as `(3)`, which is no citation; code stays as it is.
+
+    A link to another file of the collection, which leads nowhere from an answer, is its words.
+    """
+    return outside_code(text, lambda part: _MARK.sub(r"(\1)", _TO_A_FILE.sub(r"\1", part)))
 
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
@@ -55,6 +58,9 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
     return "".join([*parts, change(text[last:])])
 
 
+_TO_A_FILE = re.compile(
+    r"(?<![\w!\]])\[([^\[\]\n]{1,200})\]\((?![a-zA-Z][\w+.-]{0,20}:)[^()\s]{0,200}[./#][^()\s]{0,200}\)"
+)
 _CODE = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 
 

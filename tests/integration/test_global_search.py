@@ -477,3 +477,40 @@ def test_a_small_window_is_not_overrun(
     for request in openai_server.requests:
         shown = sum(count(str(message["content"])) for message in request.body["messages"])
         assert shown + 1_000 <= window
+
+
+SECTIONS = {
+    "Ferry": "The ferry was a flat boat of oak that crossed the river twice a day.",
+    "Mill": "The smuggling of brandy was done by day from the mill through a tunnel.",
+    "Bank": "The bank was a house of brick that stood in the main street.",
+    "Quay": "The smuggling of tobacco was done at night from the quay in small boats.",
+    "Inn": "The smuggling of rum was done by the landlord from the cellar of the inn.",
+}
+REST = " ".join(
+    f"Its {thing} was mended in {year} by the carpenters of the town and painted green."
+    for year, thing in enumerate(("roof", "door", "floor", "gate", "wall", "stair") * 4, 1870)
+)
+"""So much that no section shares a chunk with another."""
+
+
+def test_a_topic_of_which_one_document_tells_most_is_told_by_those_of_its_sections(
+    tmp_path: Path,
+) -> None:
+    told = (f"## {name}\n\n{said}\n\n{REST}\n" for name, said in SECTIONS.items())
+    chronicle = "\n".join(("# Chronicle of Vey\n", *told))
+    with KnowledgeEngine.open(tmp_path / "library") as engine:
+        engine.add_text(chronicle, document_id="chronicle.md", title="Chronicle of Vey")
+        for name, text in TOLD.items():
+            engine.add_text(text, document_id=name, title=text[2 : text.index("\n")])
+        answer = engine.ask("What do these documents say about smuggling?", mode="global")
+
+    lines = answer.text.splitlines()
+    assert lines[2] == "Chronicle of Vey:"
+    assert [line[2:].partition(":")[0] for line in lines if line.startswith("- ")] == [
+        "Mill",
+        "Quay",
+        "Inn",
+        "Further sections",
+    ]
+    assert {"Ferry", "Bank"} <= set(lines[-1].partition(": ")[2].split("; "))
+    assert "oak" not in answer.text

@@ -163,6 +163,7 @@ def outline(
     *,
     chinese: bool,
     is_own: bool = False,
+    read_alone: bool = False,
     said: Sequence[frozenset[str]] = (),
 ) -> list[tuple[str, Said | None]]:
     """Return the sections of a part in their order, each with the window that tells most of it.
@@ -170,7 +171,8 @@ def outline(
     That is the best that was read, else what says of its heading what that is, else the first; None
     where nothing in it is new and can be read alone. Of a part that has the subject for its title
     (`is_own`) what says what a heading is comes first, and what stands before the first section,
-    which has no name, is told by its beginning and its best. Empty for a part of less than two.
+    which has no name, is told by its beginning and its best. With `read_alone` what was not read is
+    passed over. Empty for a part of less than two.
     """
     for depth in range(1, MAX_DEPTH + 1):
         held = _by_heading(unit, depth)
@@ -186,7 +188,7 @@ def outline(
         best = [one for one in read if one.chunk.id in ids]
         name = path[-1] if path else ""
         first, opening = list[Said](), list[Said]()
-        if is_own or not best:
+        if is_own or not (best or read_alone):
             first = [widened(one) for one in sentences_of(chunks, chinese=chinese)]
             opening = [one for one in first[:_OPENING] if defines(one.text, tokens_of(name))]
         if is_own and not path:

@@ -117,7 +117,8 @@ def standalone_spans(text: str, *, introductions: bool = False) -> Iterator[tupl
             yield begin, end
             before = begin, end
             continue
-        if before and not speaker and text[before[1] : begin].strip() == "":
+        between = text[before[1] : begin] if before else ""
+        if before and not speaker and not between.strip() and between.count("\n") < 2:
             follows = _FOLLOWS.match(text, begin) and is_complete(text[begin:end])
             if follows and word_count(text[before[0] : end]) <= MAX_WORDS + MIN_WORDS:
                 yield before[0], end

@@ -1554,3 +1554,19 @@ class _SpanLess(_WindowReader):
 
     def __call__(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         return np.full(len(texts), self._logit)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Of the [station](../bodies/station.md#top) at Vey.", "Of the station at Vey."),
+        (
+            "See [the site](https://vey.example/a) and [3].",
+            "See [the site](https://vey.example/a) and (3).",
+        ),
+        ("Call `f` as table[0](x.y) there.", "Call `f` as table(0)(x.y) there."),
+        ("```\n[a](b.md)\n```", "```\n[a](b.md)\n```"),
+    ],
+)
+def test_a_link_to_another_file_is_shown_by_its_words(text: str, shown: str) -> None:
+    assert plain_excerpt(text, 0, len(text)) == shown

@@ -66,3 +66,8 @@ def test_a_brief_sentence_is_read_with_the_one_behind_it() -> None:
 def test_a_brief_sentence_of_the_writers_own_is_not_read_with_the_next() -> None:
     text = "Our boat was lost. They found it on the beach below the cliffs of Vey in May."
     assert list(standalone_spans(text)) == []
+
+
+def test_a_sentence_is_not_read_with_one_of_another_paragraph() -> None:
+    text = "The mill of Vey is a building of grey stone.\n\nIts roof was mended in the year 1870."
+    assert [text[start:end] for start, end in standalone_spans(text)] == [text.partition("\n")[0]]
