@@ -27,6 +27,7 @@ from engine.embeddings.multilingual import MultilingualEmbedding  # noqa: E402
 from engine.llm.response import identity_of  # noqa: E402
 from engine.prompts import Language  # noqa: E402
 from engine.providers.factory import build_chain  # noqa: E402
+from engine.question_classifier import LinearClassifier, word_rows, words_of  # noqa: E402
 from engine.routing import scope  # noqa: E402
 
 TRAINED_ON: dict[str, dict[Language, Sequence[Sequence[Language]]]] = {
@@ -36,14 +37,6 @@ TRAINED_ON: dict[str, dict[Language, Sequence[Sequence[Language]]]] = {
 _DECIMALS = 4
 _OFTEN = 2
 """Example questions that hold a word which is learnt."""
-
-
-def shipped(weights: scope.ScopeWeights) -> dict[str, Any]:
-    """Return weights as they are written."""
-    return {
-        "offsets": weights.offsets.round(_DECIMALS).tolist(),
-        "weights": weights.weights.round(_DECIMALS).tolist(),
-    }
 
 
 def examples(languages: Sequence[Language]) -> tuple[list[str], list[scope.ScopeName]]:
@@ -63,18 +56,21 @@ def of_model(model: EmbeddingModel, selections: Sequence[Sequence[Language]]) ->
     for languages in selections:
         texts, kinds = examples(languages)
         vectors = [model.get_query_embedding(text) for text in texts]
-        found.append(scope.ScopeWeights.trained(vectors, kinds))
+        found.append(LinearClassifier.trained(vectors, kinds, scope.SCOPES))
     weights = np.mean([each.weights for each in found], axis=0)
-    return shipped(scope.ScopeWeights(weights, np.mean([each.offsets for each in found], axis=0)))
+    offsets = np.mean([each.offsets for each in found], axis=0)
+    return LinearClassifier(weights, offsets).written(_DECIMALS)
 
 
 def of_words(language: Language) -> dict[str, Any]:
     """Train on words."""
     texts, kinds = examples([language])
-    counts = Counter(word for text in texts for word in scope.words_of(text, language))
+    counts = Counter(word for text in texts for word in words_of(text, language))
     vocabulary = sorted(word for word, count in counts.items() if count >= _OFTEN)
-    rows = scope.word_rows(texts, language, vocabulary)
-    return {"vocabulary": vocabulary, **shipped(scope.ScopeWeights.trained(rows, kinds))}
+    column = {word: number for number, word in enumerate(vocabulary)}
+    rows = word_rows(texts, language, column)
+    fitted = LinearClassifier.trained(rows, kinds, scope.SCOPES)
+    return {"vocabulary": vocabulary, **fitted.written(_DECIMALS)}
 
 
 def main() -> None:

@@ -29,7 +29,7 @@ from .analysis import (
     is_person_unknown,
     stating,
 )
-from .block_candidates import Reader
+from .block_candidates import READ_PASSAGES, Reader
 from .blocks import count_words
 from .chinese.fact_questions import fact_question
 from .chinese.facts import mentions_fact, stated_facts
@@ -50,8 +50,8 @@ from .intent import (
     spells_out,
     strip_intent_words,
 )
-from .likeness import answer_across
-from .passage_order import is_across
+from .likeness import answer_across, with_other_language
+from .passage_order import in_other_language, is_across
 from .presentation import tell_excerpts, tell_sentences
 from .question_type import answer_types, classify_question, strip_question_words
 from .read_spans import SpanReader
@@ -115,7 +115,21 @@ def extractive_answer(
             question, passages, read=likeness.whole, text_at=text_at, min_evidence=min_evidence,
             within=within,
         )  # fmt: skip
-    return within(passages)
+    draft = within(passages)
+    if not one_excerpt or likeness is None or not is_doubtful(draft, question):
+        return draft
+    other = in_other_language(question, passages[:READ_PASSAGES])
+    if not other:
+        return draft
+    return with_other_language(
+        draft, question, other,
+        read=likeness.whole, text_at=text_at, min_evidence=min_evidence,
+    )  # fmt: skip
+
+
+def is_doubtful(draft: Draft, question: str) -> bool:
+    """Check for an abstention, or an answer that stands below a word of doubt."""
+    return draft.abstained or draft.text.startswith(_doubt(question))
 
 
 def _answer_within(
@@ -356,8 +370,11 @@ def _hesitant(draft: Draft, question: str, *, below: float) -> Draft:
     is_sure = is_read and draft.short is not None and draft.short.is_confident
     if is_sure or draft.evidence is None or draft.evidence >= below:
         return draft
-    doubt = in_script_of(question, HESITATION[language_of(question)])
-    return replace(draft, text=f"{doubt}\n\n{draft.text}")
+    return replace(draft, text=f"{_doubt(question)}\n\n{draft.text}")
+
+
+def _doubt(question: str) -> str:
+    return in_script_of(question, HESITATION[language_of(question)])
 
 
 def _is_near(figures: Mapping[str, float], language: str) -> bool:

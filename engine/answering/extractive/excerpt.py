@@ -306,8 +306,12 @@ def around(
 def nearest_excerpt(
     question: str, passages: Sequence[Passage], *, read: Reader, text_at: TextAt | None
 ) -> Excerpt | None:
-    """Return the block that a reader finds nearest to a question; None without any."""
+    """Return the block that a reader finds nearest to a question; None without any.
+
+    A mere title, near to every question that has its words, is no answer.
+    """
     blocks = join_windows(split_blocks(passages[:READ_PASSAGES]), passages)
+    blocks = [each for each in blocks if is_said(each)] or blocks
     if not blocks:
         return None
     logits = read(question, [read_text(each, passages) for each in blocks])

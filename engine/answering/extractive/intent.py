@@ -14,76 +14,18 @@ from graph.text.patterns import lazy_regex
 from ...prompts import language_of
 from ...storage.graph_api import initials_match
 from ..introductions import introduction
-from .question_type import PATH, asking_part, classify_question
+from .intent_classifier import classify_asked
+from .question_type import PATH, asking_part, classify_question, leading_question
 
 Intent = Literal["command", "comparison", "cause", "list", "steps", "definition", "explanation"]
 
-_ENGLISH: tuple[tuple[Intent, str], ...] = (
-    ("command", r"\bcommand(?:s|\s+line)?\b"
-     r"|\b(?:which|what) (?:tool|utility|program|option|flag)\b"
-     r"|\bwhat (?:do|can|must|should|would) (?:i|you|we|one) (?:type|enter|run|execute)\b"
-     r"|\b(?:from|in) (?:a|the) (?:shell|terminal|console)\b"),
-    ("comparison", r"\b(?:compare|comparison|contrast|differ|different(?:ly)?|differences?)\b"
-     r"|\b(?:versus|vs)\b"
-     r"|^\W*[^,:?]{1,60}\bor\b[^,:?]{1,60}[,:–-]\s*(?:which|what|when)\b.*\b(?:should|better|offers?|use|choose|pick)\b"
-     r"|\bwhich (?:one )?(?:is|are|would be) (?:the )?better\b.*\bor\b"
-     r"|\bshould (?:i|we|one) (?:use|choose|pick|take|go for|prefer)\b.*\bor\b"
-     r"|\beach (?:one )?do\b|\bhow do .{1,60} relate\b"),
-    ("cause", r"^\W*why\b|\bwhy (?:is|are|was|were|do|does|did|should|must|can|would|has|have)"
-     r"(?:n['’]?t)?\b|\bwhat (?:caused|is the (?:reason|cause))\b|\bfor what reason\b"),
-    ("list", r"^\W*(?:please )?(?:list|enumerate|name (?:the|all|some|every\w*))\b"
-     r"|^\W*(?:which|what) (?:people|men|women|children) (?:do|are|can|have|had|were|did)\b"
-     r"|\bgive (?:me|us) (?:a list of|the names of|all|every)\b"
-     r"|^\W*(?:what|which) are the\b"
-     r"|^\W*(?:which|what) (?:[a-z-]+ )?(?!series|species|news|means)[a-z-]+(?<![ius])s"
-     r"(?: (?:in|on|of|for|with|from) [^\s,?]{1,30}(?: [^\s,?]{1,30})?)?"
-     r" (?:do|are|can|does|have|should|must)\b"),
-    ("steps", r"^\W*(?:how|where) (?:do|can|should|could|must|would) (?:i|you|we|one)\b"
-     r"|^\W*how(?: to\b|\W*$)"),
-    ("definition", r"\bwhat do(?:es)? .{1,60} (?:mean|stand for|refer to)\b|\bmeaning of\b"),
-    ("explanation", r"^\W*(?:can|could|may|must|should|do) (?:i|you|we)\b"
-     r"|^\W*what(?:['’]s| is| are) .{1,60} (?:good |used |meant |there |intended )?for\W*$"
-     r"|^\W*is it (?:possible|safe)\b|^\W*what (?:does|do|should|must|can|happens|happened)\b"
-     r"|^\W*how (?:does|is|are|was|were|did)\b"
-     r"|^\W*(?:describe|explain)\b|^\W*tell me (?:about|how)\b"),
-    ("definition", r"^\W*(?i:who)(?:['’]s|\s(?:is|was|are|were))"
-     r"\s[A-Z][\w’'.-]*(?:\s(?:(?:de|del|della|di|da|du|la|le|van|von|der|den|the)\s){0,2}"
-     r"[A-Z][\w’'.-]*){0,4}[\s?]*$"),
-    ("explanation", r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should"
-     r"|must|may)\b"),
-)  # fmt: skip
-_CHINESE: tuple[tuple[Intent, str], ...] = (
-    ("command", r"命令"),
-    (
-        "comparison",
-        r"区别|不同|不一样|差异|差别|比较|对比|异同|差在哪|哪[一个种]{1,2}(?:更|比较|好)"
-        r"|(?:选择?|使?用)哪",
-    ),
-    ("cause", r"(?<![称名叫作成分译改化变分])为什么|为何|原因|缘何"),
-    (
-        "list",
-        r"列出|列举|(?<![成首古])[都全]列(?!车)|列一下|[有是]哪些|哪些[人家]|(?<![成首大古京])都[^，。督市城江是会]{1,4}了?谁"
-        r"|都有谁|哪[几两二三四五六七八九十][种个类位名]|(?:支持|包括|包含|提供|分为)了?哪些",
-    ),
-    (
-        "explanation",
-        r"怎么来|由来|来自|来源|出自|吗[？?。]*$|是否|有[什何]么?用|作用|用途|用来(?:做|干)什么|做什么用"
-        r"|(?:怎么|如何)(?:死|得到|回事|发生)|(?:结局|结果|下场|情况|经过)(?:是)?(?:如何|怎样|怎么样)",
-    ),
-    ("steps", r"如何|怎样|怎么(?!会)"),
-    ("definition", r"什么是|^[^的]+是什么[？?。]*$|指什么|什么意思|何谓|定义"),
-    (
-        "definition",
-        rf"^(?:(?![的之谁])[{HAN}A-Za-z·\s]){{2,16}}(?:又|究竟|到底)?是(?:谁|何人|什么人)[？?。]*$",
-    ),
+_COMMAND = lazy_regex(
+    r"\bcommand(?:s|\s+line)?\b|\b(?:which|what) (?:tool|utility|program|option|flag)\b"
+    r"|\bwhat (?:do|can|must|should|would) (?:i|you|we|one) (?:type|enter|run|execute)\b"
+    r"|\b(?:from|in) (?:a|the) (?:shell|terminal|console)\b|(?<![下命号])命令(?![他她它其])",
+    re.I,
 )
-_TABLES = {
-    "en": tuple(
-        (intent, re.compile(text if "(?i:" in text else f"(?i:{text})"))
-        for intent, text in _ENGLISH
-    ),
-    "zh": tuple((intent, re.compile(text)) for intent, text in _CHINESE),
-}
+"""A question that has one asks for what is typed, where it asks for no reason."""
 _WHAT_IS = lazy_regex(r"^\W*what(?:['’]s|\s+(?:is|are|was|were))\s+(.+?)\W*$", re.I)
 _ATTRIBUTE = lazy_regex(
     r"\b(?:that|who|whom|whose|which|where|when|name of|date|birthplace)\b|\bnames?$"
@@ -100,26 +42,79 @@ _QUOTED = lazy_regex(
 _LONGEST_SUBJECT = 8
 LONGEST_NAME = 12
 """Characters of a Chinese question's person, at most: 弗拉基米尔·弗拉基米罗维奇."""
-_ASKING = lazy_regex(r"\b(?:who|whom|whose|which|what|when|where|why|how)\b", re.I)
+_NAME = r"[A-Z][\w’'.-]*"
+_CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
+    ("cause", lazy_regex(r"^\W*why\b|^\W*(?:为什么|为何|为啥)", re.I)),
+    (
+        "list",
+        lazy_regex(
+            r"^\W*(?:please )?(?:list|enumerate|name (?:all|some|the (?!\w+ of)|every\w*))\b"
+            r"|\bgive (?:me|us) (?:a list of|the names of|all|every)\b"
+            r"|列出|列举|(?<![成首古])[都全]列(?!车)|列一下"
+            r"|(?<![成首大古京])都(?:有|[^，。督市城江是会]{1,4}了)谁"
+            r"|哪[几两二三四五六七八九十][种个类位名条]",
+            re.I,
+        ),
+    ),
+    ("comparison", lazy_regex(r"\bversus\b|\bvs\b|选择?哪", re.I)),
+    (
+        "definition",
+        lazy_regex(
+            rf"^\W*(?i:who)(?:['’]s|\s(?:is|was|are|were))\s{_NAME}"
+            rf"(?:\s(?:(?:de|del|della|di|da|du|la|le|van|von|der|den|the)\s){{0,2}}{_NAME}){{0,4}}"
+            r"[\s?]*$"
+        ),
+    ),
+)
+"""Words that say what is asked for, whatever stands beside them."""
+_CALLED = lazy_regex(r"(?<=[称名叫作成分译改化变])为什么")
+_WHICH_ONE = lazy_regex(
+    r"^\W*(?:which|what)\s(?:[\w-]+\s){0,2}?(?!people\b|men\b|women\b|children\b|persons\b)"
+    r"[\w-]*(?:[^\Ws]|ss|us|is)\s(?:did|does|do|has|have|had|is|was|can|should|must)\b"
+    r"|^\W*(?!which\b|what\b|who\b|in\b|from\b|to\b)\w+ .*\b(?:by|of|in|on|for|from|to|with"
+    r"|after|played|had|has) (?:which|what) [\w-]*[^\Ws]\b",
+    re.I,
+)
+"""A question for one thing by its name: *which cross did …*, not *which crosses did …*."""
+_ONE_THAT = lazy_regex(
+    r"^\W*what (?:is|was) (?:an? .+? (?:that|which|who)\b|.*\b(?:whose|whom)\b)", re.I
+)
+"""A question for the name of something by what is said of it: *what is a company that …?*"""
+_ONE_OF = lazy_regex(
+    r"^\W*(?:which|who)\b(?!.*\b(?:better|best|should|suits?|prefer\w*|choose|difference)\b)"
+    r".*(?:\bor\b|\bof the\b)",
+    re.I,
+)
+"""A question for one of several by its name: *which was built first, A or B?*"""
 _FACTS = frozenset(("person", "time", "place", "amount", "money", "code", "nationality"))
+_FACT = 0.2
+"""Probability that a fact is asked for, from which one is where a person, date or place is."""
+_OVER_FACTS = frozenset(("cause", "list", "comparison", "definition"))
+"""Intents of a question for a person, date or place that an excerpt answers all the same."""
 
 
 def question_intent(question: str) -> Intent | None:
     """Return the intent of a question that an excerpt answers; None where a sentence does.
 
-    Words without a question are to be explained.
+    A few words are certain, else a classifier tells. Of several questions in one the first counts.
     """
-    asked, text = classify_question(question), simplified(asking_part(question))
-    found = next((i for i, pattern in _TABLES[asked.language] if pattern.search(text)), None)
-    if found in ("command", "comparison", "cause", "steps", "list"):
-        return found
-    if asked.kind in _FACTS and found != "definition":
+    text = _CALLED.sub("叫什么名字", simplified(leading_question(question)))
+    for intent, pattern in _CERTAIN:
+        if pattern.search(asking_part(text)):
+            return intent
+    told = classify_asked(text)
+    found = max(told, key=lambda each: told[each])
+    if found in ("fact", "steps", "explanation", "list") and _COMMAND.search(question):
+        return "command"
+    one = {"definition": _ONE_THAT, "list": _WHICH_ONE, "comparison": _ONE_OF}.get(found)
+    if found == "fact" or (one is not None and one.search(asking_part(text))):
         return None
-    if found is None and definition_subject(question):
-        return "definition"
-    if found is None and asked.language == "en" and not _ASKING.search(text):
+    kind = classify_question(question).kind
+    if kind == "verdict" and found == "comparison":  # *Are both …?* is decided by what each is
         return "explanation"
-    return found
+    if kind in _FACTS and (told["fact"] >= _FACT or found not in _OVER_FACTS):
+        return None
+    return "explanation" if found == "overview" else found
 
 
 _LEAST_ASKED = 4
@@ -344,11 +339,14 @@ def compares_in_respect(question: str) -> bool:
     return not is_named and _IN_RESPECT.search(" ".join(question.split())) is not None
 
 
+_EACH_OTHER = lazy_regex(r"\s+(?:from|to|with) (?:each other|one another)\b", re.I)
+
+
 def compared_sides(question: str) -> tuple[str, ...]:
     """Return the names that a question compares, in its order; none if it is not clear which."""
     if language_of(question) == "zh":
         return _compared_in_chinese(question)
-    found = _SIDES.search(" ".join(question.split()))
+    found = _SIDES.search(_EACH_OTHER.sub("", " ".join(question.split())))
     if found is None:
         return ()
     whole = re.sub(r"\W$", "", next(part for part in found.groups() if part).rstrip())
@@ -365,19 +363,60 @@ def compared_sides(question: str) -> tuple[str, ...]:
 
 _SIDES_CHINESE = lazy_regex(
     r"(?:比较|对比)(?:一下)?(?P<many>[^，。？?的]+?)(?:的|[，。？?]|$)"
-    r"|(?:^|，)(?P<differ>[^，。？?]+?)(?:之间|两者|三者)?(?:到底|究竟)?的?(?:有|是|存在)?"
-    r"(?:什么|哪些|何)?的?(?:主要)?(?:区别|不同|不一样|差异|差别|异同|差在哪|哪[一个种]{1,2}更)"
+    r"|(?:^|，)(?P<differ>[^，。？?]+?)(?:之间|两者|三者)?(?:相比(?:较|之下)?)?(?:到底|究竟)?的?"
+    r"各?(?:有|是|存在)?(?:什么|哪些|何)?的?(?:主要)?"
+    r"(?:区别|不同|不一样|差异|差别|异同|优缺点|优劣|利弊|差在哪|哪[一个种]{1,2}更)"
 )
 _OLD_OR_NEW = lazy_regex(r"^[老旧新]的\s*")
 _AND_CHINESE = lazy_regex(r"\s*[、，]\s*|\s*[和与跟及同]\s*|\s+(?:vs\.?|and)\s+", re.I)
 
 
+_THEY = lazy_regex(
+    r"^(?:这|那)?(?:两|二|双|三)(?:人|者|方|个|家|位|种)|^[他她它]们|^(?:态度|看法|做法|表现)"
+)
+_BOTH_NAMED = lazy_regex(rf"([{HAN}]{{2,4}}|[\w.+-]+)\s*[和与跟同]\s*([{HAN}]{{2,}}|[\w.+-]+)")
+_LONG_SURNAME = (
+    "诸葛",
+    "司马",
+    "夏侯",
+    "欧阳",
+    "上官",
+    "慕容",
+    "令狐",
+    "公孙",
+    "皇甫",
+    "尉迟",
+    "东方",
+)
+
+
 def _compared_in_chinese(question: str) -> tuple[str, ...]:
-    found = _SIDES_CHINESE.search(simplified(question))
+    text = simplified(question)
+    found = _SIDES_CHINESE.search(text)
     if found is None:
         return ()
+    whole = found["many"] or found["differ"]
+    before, of, _ = whole.partition("的")
+    if of and _AND_CHINESE.search(before) and not before.endswith(("老", "旧", "新")):
+        whole = before  # 于禁和庞德的表现和下场
+    if _THEY.match(whole) or not _AND_CHINESE.search(whole):
+        return _named_before(text[: found.start()])
     sides = [
         _OLD_OR_NEW.sub("", side.strip("“”「」 ")).partition("的")[0].strip("“”「」 ")
-        for side in _AND_CHINESE.split(found["many"] or found["differ"])
+        for side in _AND_CHINESE.split(whole)
     ]
     return tuple(side for side in sides if side) if 2 <= len(sides) <= 4 else ()
+
+
+def _named_before(text: str) -> tuple[str, ...]:
+    """Return the two that an earlier clause names and the question then calls *the two*.
+
+    Of a Chinese name that runs on into its clause the first characters are the name.
+    """
+    both = _BOTH_NAMED.search(text)
+    if both is None:
+        return ()
+    first, second = both.groups()
+    if re.match(f"[{HAN}]", second) and len(second) > len(first):
+        second = second[: 3 if second.startswith(_LONG_SURNAME) else 2]
+    return first, second

@@ -9,6 +9,7 @@ same scale. What is in another language is answered by its nearest block.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,12 +19,12 @@ from graph.text.cjk import in_script_of
 from ...embeddings.question_encoder import QuestionEncoder
 from ...embeddings.token_reader import TokenReader
 from ...prompts import UNSURE, language_of
-from ...types import Passage
+from ...types import Citation, Passage
 from ..packing import Draft, TextAt, abstain, cite_span
 from .block_candidates import Reader
 from .evidence import is_of_other_names, probability
 from .excerpt import nearest_excerpt
-from .extent import render_excerpt
+from .extent import Excerpt, render_excerpt
 from .passage_order import in_own_language
 
 if TYPE_CHECKING:
@@ -117,6 +118,9 @@ DECLINED = 0.12
 """Probability that the nearest block answers, below which not even that is told."""
 OTHER_NAMES = 0.2
 """Probability that a block answers where no passage has most of the question's Latin names."""
+FAIRLY = 1.0
+"""Logits by which a text in another language may lie below one in the question's own and be as near
+to it: vectors lay texts of one language together."""
 ODDS, EVEN = 2.0, 5.4
 """Log odds of a logit that the nearest block answers, and the logit of even odds: of 28 Chinese
 questions on English pages of Debian 13 of 14 lie above it, of others' 1 of 14."""
@@ -144,6 +148,66 @@ def answer_across(
     return told if answer.abstained and told.citations else answer
 
 
+FAIRLY = 1.0
+"""Logits by which a text in another language may lie below one in the question's own and be as near
+to it: vectors lay texts of one language together."""
+
+
+def with_other_language(
+    draft: Draft,
+    question: str,
+    passages: Sequence[Passage],
+    *,
+    read: Reader,
+    text_at: TextAt | None,
+    min_evidence: float,
+) -> Draft:
+    """Add to a doubtful answer what is as near to the question in another language.
+
+    `passages` are those in that language, best first. It stands alone where nothing was told in the
+    question's own. Where it is likely to answer, what was declined becomes an answer.
+    """
+    least = min(1.0, 2 * min_evidence)
+    if not draft.citations:
+        told = _nearest_told(question, passages, read=read, text_at=text_at, least=least)
+        return told if told.citations else draft
+    found = _nearest(question, passages, read=read, text_at=text_at)
+    own = read(question, [f"{each.title}\n{each.quote}" for each in draft.citations])
+    if found is None or (found[0].logit or 0.0) < float(own.max()) - FAIRLY:
+        return draft
+    excerpt, held = found
+    added = cite_span(excerpt.source, excerpt.start, excerpt.end, number=1 + len(draft.citations))
+    if any(_overlap(each, added) for each in draft.citations):
+        return draft
+    return replace(
+        draft,
+        text=f"{draft.text}\n\n{render_excerpt(excerpt, added.number)}",
+        citations=(*draft.citations, added),
+        abstained=draft.abstained and held < least,
+        detail=f"{draft.detail}; nearest of another language, evidence {held:.2f}",
+    )
+
+
+def _overlap(one: Citation, other: Citation) -> bool:
+    is_same = one.document_id == other.document_id
+    return is_same and one.start < other.end and other.start < one.end
+
+
+def _nearest(
+    question: str, passages: Sequence[Passage], *, read: Reader, text_at: TextAt | None
+) -> tuple[Excerpt, float] | None:
+    """Return the nearest block in another language, and the probability that it answers."""
+    best = nearest_excerpt(question, passages, read=read, text_at=text_at)
+    if best is None or best.logit is None:
+        return None
+    held = best.likely
+    if held is None:
+        held = probability(ODDS * (best.logit - EVEN))
+    if is_of_other_names(question, passages):
+        held = min(held, OTHER_NAMES)
+    return best, held
+
+
 def _nearest_told(
     question: str,
     passages: Sequence[Passage],
@@ -154,15 +218,11 @@ def _nearest_told(
 ) -> Draft:
     """Return the nearest block, below a word of doubt where its evidence is under `least`."""
     language = language_of(question)
-    best = nearest_excerpt(question, passages, read=read, text_at=text_at)
-    if best is None or best.logit is None:
+    found = _nearest(question, passages, read=read, text_at=text_at)
+    if found is None:
         return abstain(language, detail="nothing to compare the question with")
-    held = best.likely
-    if held is None:
-        held = probability(ODDS * (best.logit - EVEN))
-    if is_of_other_names(question, passages):
-        held = min(held, OTHER_NAMES)
-    figures = {"held": held, "evidence": held, "logit": best.logit}
+    best, held = found
+    figures = {"held": held, "evidence": held, "logit": best.logit or 0.0}
     detail = f"nearest block of another language, likeness {best.logit:.1f}, evidence {held:.2f}"
     if held < DECLINED:
         return abstain(language, detail=detail, evidence=held, figures=figures)

@@ -36,6 +36,12 @@ def in_own_language(question: str, passages: Sequence[Passage]) -> list[Passage]
     return [each for each in passages if _has_paragraph(each.text, chinese=chinese)]
 
 
+def in_other_language(question: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Return the passages that are in another language than the question, in their order."""
+    chinese = language_of(question) == "zh"
+    return [each for each in passages if is_chinese(each.text) != chinese]
+
+
 def _has_paragraph(text: str, *, chinese: bool) -> bool:
     said = [each for each in text.split("\n\n") if not each.lstrip().startswith("#")]
     return any(is_chinese(each) == chinese for each in said or [text])

@@ -166,6 +166,42 @@ def asking_part(question: str) -> str:
     return next((part for part in reversed(parts) if _ASKS.match(part)), question)
 
 
+_BEFORE_ASKING = r"(?:(?:in|at|on|to|from|by|for|of|with) )?"
+_ASK = (
+    rf"{_BEFORE_ASKING}(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did"
+    r"|has|have|had|can|could|should|must|may|will|would)\b"
+)
+_FURTHER = lazy_regex(
+    rf"\s*[?;]\s+(?:and |but )?(?={_ASK})|\s*,\s*(?:and |but )(?={_ASK})"
+    r"|\s*,\s*(?=(?:what|why|how)\b)"
+    rf"|\s+and\s+(?={_BEFORE_ASKING}(?:who|what|when|where|which|why|how)\b)",
+    re.I,
+)
+_FIRST_ASKS = lazy_regex(rf".{{0,200}}?(?:^|[.,;] )(?:{_ASK})", re.I)
+_ASKS_ZH = lazy_regex(r"谁|什么|哪|何|多[少高大长远久重深宽快]|几|怎|是否|吗|有没有")
+_FURTHER_ZH = lazy_regex(r"[？；，。](?=.)")
+_FEWEST = 3
+"""Words of a question that stands for itself."""
+
+
+def leading_question(question: str) -> str:
+    """Return the first of several questions in one, with what stands before it; else all of it.
+
+    *What is the Curate and what became of it?* asks first what that is.
+    """
+    if language_of(question) == "zh":
+        for cut in _FURTHER_ZH.finditer(question):
+            first, rest = question[: cut.start()], question[cut.end() :]
+            if _ASKS_ZH.search(first) and _ASKS_ZH.search(rest):
+                return f"{first}？"
+        return question
+    for cut in _FURTHER.finditer(question):
+        first = question[: cut.start()]
+        if len(first.split()) >= _FEWEST and _FIRST_ASKS.match(first):
+            return f"{first}?"
+    return question
+
+
 def classify_question(question: str) -> QuestionType:
     """Classify what a question asks for: person, date, number, place, definition and others."""
     language = language_of(question)

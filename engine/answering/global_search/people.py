@@ -13,7 +13,7 @@ from graph.text.cjk import has_han, is_chinese, simplified
 from ...storage.graph_api import Chunk, han_surname, sentence_spans
 from ..extractive.block_candidates import Reader
 from ..introductions import ROLE, ROLE_BETWEEN_HAN, TITLE, introduction
-from .sentences import Said, is_in
+from .sentences import Said, is_in, is_spoken
 from .standalone import MAX_WORDS, is_listing, is_unpaired, stands_alone, word_count
 
 _PERSON_ZH = re.compile(
@@ -77,7 +77,8 @@ def introduce(
                 worth *= _OF_ANOTHER if _PRONOUN.match(said.text) else 1.0
                 worth *= 1.0 if bare in said.text else _PARTLY
                 worth *= _OWN if called.search(chunk.title) else 1.0
-                if not _is_readable(said.text):
+                is_told = worth >= _ROLE_NEAR or not is_spoken(said)
+                if not _is_readable(said.text) or not is_told:
                     continue
                 if worth:
                     found.append(replace(said, worth=round(worth, 6)))

@@ -23,7 +23,8 @@ from .standalone import introduces, is_personal, speaker_at, standalone_spans, w
 
 _ALIKE = 0.4
 """Share of the shorter sentence's words from which two say the same."""
-_OTHER_LANGUAGE, _PERSONAL, _RIGHTS_WORTH = 0.1, 0.2, 0.2
+_OTHER_LANGUAGE, _PERSONAL, _RIGHTS_WORTH, _SPOKEN = 0.1, 0.2, 0.2, 0.2
+_SPEECH = re.compile(r"[:：,，]\s*“")
 _INTRODUCES, _DEFINES, _OPENS, _TITLED = 4.0, 1.8, 1.3, 1.0
 """Factors: "This book …", a definition of what the title names, the first chunk of a document, and
 what all words of the title add."""
@@ -98,9 +99,17 @@ def _fitness(said: Said, chinese: bool) -> float:
     """Return a factor for sentences that fit a reader badly."""
     value = 1.0 if is_in(said.text, chinese) else _OTHER_LANGUAGE
     value *= _RIGHTS_WORTH if _RIGHTS.search(said.text) else 1.0
+    value *= _SPOKEN if is_spoken(said) else 1.0
     if is_personal(said.text) and not introduces(said.text):
         value *= 1.0 if said.speaker else _PERSONAL
     return value
+
+
+def is_spoken(said: Said) -> bool:
+    """Check for a sentence that stands in a person's speech, or leads to one."""
+    text = said.chunk.text
+    is_within = text.rfind("“", 0, said.start) > text.rfind("”", 0, said.start)
+    return is_within or _SPEECH.search(text, said.start, said.end) is not None
 
 
 def _form(text: str, heads: Set[str]) -> float:

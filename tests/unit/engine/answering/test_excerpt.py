@@ -295,6 +295,12 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("稳定版和测试版哪个更新？", ("稳定版", "测试版")),
         ("比较海鸥号、海燕号", ("海鸥号", "海燕号")),
         ("有什么区别？", ()),
+        ("How do the Gull and the Petrel differ from each other?", ("Gull", "Petrel")),
+        ("同样是落到水里，于安和庞华的表现和下场有什么不同？", ("于安", "庞华")),
+        ("林冲和杨志都上了山，两人的性格有什么差别？", ("林冲", "杨志")),
+        ("周六和诸葛明争着出城，双方的做法有何异同？", ("周六", "诸葛明")),
+        ("RAID 5 和 RAID 6 相比各有什么优缺点？", ("RAID 5", "RAID 6")),
+        ("两人的性格有什么差别？", ()),
     ],
 )
 def test_the_sides_of_a_comparison_are_read_off_the_question(

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import extractive_answer
+from engine.answering.extractive.block_candidates import Reader
 from engine.answering.extractive.evidence import is_of_other_names
 from engine.answering.extractive.likeness import (
     EVEN,
@@ -18,13 +19,14 @@ from engine.answering.extractive.likeness import (
     ReaderWithVectors,
     answer_across,
     likeness_reader,
+    with_other_language,
 )
-from engine.answering.packing import abstain
+from engine.answering.packing import Draft, abstain, cite_span
 from engine.embeddings.bundled import BundledEmbedding
 from engine.embeddings.cross_encoder import CrossEncoder
 from engine.embeddings.question_encoder import QuestionEncoder
 from engine.embeddings.token_reader import TokenReader
-from engine.types import Passage
+from engine.types import Citation, Passage
 
 _ASKED = "什么是缆？"
 CABLE = "How long is the cable?"
@@ -197,3 +199,78 @@ def test_a_block_that_lacks_the_latin_names_of_a_chinese_question_is_another_one
     assert not is_of_other_names("Debian12 的内核怎么编译？", told)
     assert not is_of_other_names("怎么编译内核？", told)
     assert not is_of_other_names("How do I install fcitx?", told)
+
+
+def _likeness(logits: dict[str, float]) -> Reader:
+    """Return a reader that gives a text the logit of the first of these words that it holds."""
+
+    def read(_question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        found = (next(logit for word, logit in logits.items() if word in text) for text in texts)
+        return np.array(list(found))
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("ferry", "is_shown", "is_declined"),
+    [
+        pytest.param(EVEN + 1.0, True, False, id="likely"),
+        pytest.param(EVEN - 0.5, True, True, id="as near"),
+        pytest.param(EVEN - 4.0, False, True, id="far"),
+    ],
+)
+def test_a_doubtful_answer_is_joined_by_what_is_as_near_in_another_language(
+    ferry: float, *, is_shown: bool, is_declined: bool
+) -> None:
+    own = _passage("Bread is baked at noon in the village by the gate.")
+    doubtful = Draft(text="Bread is baked. [1]", abstained=True, citations=(_cited(own),))
+
+    draft = with_other_language(
+        doubtful, "When does the ferry sail?", [_passage(FERRY)],
+        read=_likeness({"Bread": EVEN, "邮船": ferry}), text_at=None, min_evidence=0.25,
+    )  # fmt: skip
+
+    assert ("船票要提前一天买" in draft.text) is is_shown
+    assert [each.number for each in draft.citations] == ([1, 2] if is_shown else [1])
+    assert draft.abstained is is_declined
+    assert draft.text.endswith("[2]" if is_shown else "[1]")
+
+
+def test_what_is_told_already_does_not_join_itself() -> None:
+    mixed = _passage(FERRY)
+    doubtful = Draft(text="邮船 [1]", abstained=True, citations=(_cited(mixed),))
+
+    draft = with_other_language(
+        doubtful, "When does the ferry sail?", [mixed],
+        read=_likeness({"邮船": EVEN + 2.0}), text_at=None, min_evidence=0.25,
+    )  # fmt: skip
+
+    assert draft == doubtful
+
+
+def test_another_language_answers_alone_where_ones_own_told_nothing() -> None:
+    draft = with_other_language(
+        abstain("en", detail="nothing"), "When does the ferry sail?", [_passage(FERRY)],
+        read=_likeness({"邮船": EVEN + 2.0}), text_at=None, min_evidence=0.25,
+    )  # fmt: skip
+
+    assert not draft.abstained
+    assert draft.text.startswith("邮船每周一")
+
+
+def test_a_title_is_no_answer_across_languages() -> None:
+    question, told = (
+        "怎么升级到第二版？",
+        "To upgrade run the upgrade command and read what it says.",
+    )
+
+    draft = extractive_answer(
+        question, [_passage("Version Two"), _passage(told)], weight=len, one_excerpt=True,
+        likeness=likeness_reader(QuestionEncoder()),
+    )  # fmt: skip
+
+    assert [each.quote for each in draft.citations] in ([told], [])
+
+
+def _cited(passage: Passage) -> Citation:
+    return cite_span(passage, 0, len(passage.text), number=1)

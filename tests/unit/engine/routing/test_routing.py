@@ -15,6 +15,7 @@ from engine.embeddings.multilingual import MultilingualEmbedding
 from engine.errors import ModelUnavailable, QuestionError
 from engine.prompts import Language, language_of
 from engine.providers.factory import build_chain
+from engine.question_classifier import LinearClassifier
 from engine.routing import scope as scope_module
 from engine.routing.llamaindex import RouteSelector
 from engine.routing.router import QuerySelector, read_route, route_prompt
@@ -31,7 +32,6 @@ from engine.routing.scope import (
     SCOPES,
     Scope,
     ScopeClassifier,
-    ScopeWeights,
     example_questions,
     examples_digest,
     shipped_weights,
@@ -158,7 +158,7 @@ def test_without_an_installed_model_words_decide() -> None:
 
 def test_weights_are_learnt_from_vectors() -> None:
     vectors = [[1.0, 0.1, 0.0], [0.1, 1.0, 0.0], [0.0, 0.1, 1.0]] * 3
-    weights = ScopeWeights.trained(vectors, [*SCOPES] * 3)
+    weights = LinearClassifier.trained(vectors, [*SCOPES] * 3, SCOPES)
     for row, vector in enumerate(vectors[:3]):
         assert int(weights.logits(vector).argmax()) == row
 

@@ -1,0 +1,90 @@
+"""The classifier of what a question asks for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from engine.answering.extractive import intent_classifier
+from engine.answering.extractive.intent import question_intent
+from engine.answering.extractive.intent_classifier import (
+    ASKED,
+    classify_asked,
+    example_questions,
+    examples_digest,
+)
+from engine.answering.extractive.question_type import leading_question
+from engine.prompts import Language
+
+
+def test_what_is_shipped_is_what_the_examples_teach() -> None:
+    file = Path(intent_classifier.__file__).with_name("intent.json")
+    shipped = json.loads(file.read_text("utf8"))
+
+    assert shipped["questions"] == examples_digest(), "run tests/benchmarks/fit_intent.py again"
+
+
+@pytest.mark.parametrize("language", get_args(Language))
+def test_the_examples_are_of_one_class_each(language: Language) -> None:
+    examples = example_questions(language)
+    texts = [text for questions in examples.values() for text in questions]
+
+    assert set(examples) == set(ASKED)
+    assert len(texts) == len(set(texts))
+    assert all(len(questions) >= 200 for questions in examples.values())
+
+
+@pytest.mark.parametrize("question", ["", "?", "Zyx qwv", "缆"])
+def test_probabilities_sum_to_one_whatever_is_asked(question: str) -> None:
+    told = classify_asked(question)
+
+    assert tuple(told) == ASKED
+    assert sum(told.values()) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "intent"),
+    [
+        ("Somebody has fallen off the pier. What are the guards supposed to do?", "steps"),
+        ("What changes did the auditors ask for?", "list"),
+        ("How come nobody noticed the leak?", "cause"),
+        ("What made the council give up the plan?", "cause"),
+        ("Why are there two different tariffs?", "cause"),
+        ("What was the Beadle and what became of it?", "definition"),
+        ("What is the difference in weight between the two bells?", "comparison"),
+        ("Which port does the service listen on?", None),
+        ("Which bell did the sexton ring?", None),
+        ("How much memory does the program need?", None),
+        ("Which command shows the routes?", "command"),
+        ("Why does the command fail?", "cause"),
+        ("这样安排是出于什么考虑？", "cause"),
+        ("盘坏了一块，怎么换成新的？", "steps"),
+        ("每次插上去名字都不一样，怎样让它固定？", "steps"),
+        ("他是用什么办法逃出城的？", "steps"),
+        ("合同里作了哪几条承诺？", "list"),
+        ("用什么命令查看路由？", "command"),
+        ("默认用哪个端口？", None),
+        ("这种舞在当地称为什么？", None),
+    ],
+)
+def test_the_shape_of_a_question_says_what_it_asks_for(question: str, intent: str | None) -> None:
+    assert question_intent(question) == intent
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("What was the Beadle and what became of it?", "What was the Beadle?"),
+        ("Who rang the bell, and when was that?", "Who rang the bell?"),
+        ("I am new here. Where is the mill, and who owns it?", "I am new here. Where is the mill?"),
+        ("Who are Tam and Effie?", "Who are Tam and Effie?"),
+        ("Is the mill, which is old, for sale?", "Is the mill, which is old, for sale?"),
+        ("塔有多高？是哪年建的？", "塔有多高？"),
+        ("守塔的人病了以后，谁来点灯？", "守塔的人病了以后，谁来点灯？"),
+    ],
+)
+def test_of_several_questions_the_first_leads(question: str, first: str) -> None:
+    assert leading_question(question) == first
