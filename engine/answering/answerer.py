@@ -55,6 +55,7 @@ from .extractive.intent import (
     compared_sides,
     compares_in_respect,
     question_intent,
+    side_question,
 )
 from .extractive.passage_order import OF_SIDE, direct_first, with_nearest, with_sides
 from .packing import (
@@ -432,9 +433,11 @@ class LocalAnswerer:
         if has_excerpt:
             first = direct_first(question, found.passages, self._known_as(question, within))
             if question_intent(question) == "comparison" and not compares_in_respect(question):
+                sides = compared_sides(question)
+                asked = (side_question(question, side, sides) or side for side in sides)
                 each = (
-                    self._retriever.search(side, top_k=OF_SIDE, within=within).passages
-                    for side in compared_sides(question)
+                    self._retriever.search(one, top_k=OF_SIDE, within=within).passages
+                    for one in asked
                 )
                 first = with_sides(first, list(each))
             return replace(found, passages=first[:READ_PASSAGES])

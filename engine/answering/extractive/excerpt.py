@@ -63,8 +63,9 @@ from .extent import (
     short_excerpt,
     speech_end,
 )
-from .intent import Intent, compared_sides, is_defined_by, shows_intent
+from .intent import Intent, compared_sides, is_defined_by, shows_intent, side_question
 from .passage_order import direct_rows
+from .question_type import leading_question
 from .read_spans import SpanReader
 from .sentence_scoring import ScoredSentence
 
@@ -111,7 +112,7 @@ signs counted."""
 PLAINLY_READ = 5.5
 """The same behind the first `READ_BLOCKS`."""
 SIDE_BLOCKS = 4
-"""Blocks that reach the reader for one side of a comparison."""
+"""Blocks that reach the reader for what one side of a comparison is."""
 SHOWN = {"en": 2.0, "zh": 0.5}
 """A reader's logits for signs of what is asked."""
 OF_TERM = 2.0
@@ -176,7 +177,8 @@ def choose_excerpts(
     if len(listed) >= SIBLINGS and not _holds_a_list(best.block):
         return [listed_sections(best, listed, passages)]
     first = outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
-    if first is None and intent not in WHOLE:
+    is_single = leading_question(question) == question
+    if first is None and intent not in WHOLE and is_single:
         first = _narrowed(question, best, passages[best.block.passage], read)
     first = first or extended(best, passages[best.block.passage], text_at)
     others = (_below(each, intent, passages[each.block.passage], text_at) for each in close)
@@ -606,8 +608,9 @@ def _beside(
     for side in sides:
         named = [one for one in candidates if _names(one.block, side)]
         if named:
-            asks, of_side = _side_question(side, language_of(question))
-            best, *_ = _best(asks, of_side, named[:SIDE_BLOCKS], passages, wanted=wanted, read=read)
+            asks, of_side = _side_question(question, side, sides)
+            most = SIDE_BLOCKS if of_side == "definition" else READ_BLOCKS
+            best, *_ = _best(asks, of_side, named[:most], passages, wanted=wanted, read=read)
             found.append(extended(best, passages[best.block.passage], text_at))
     apart = list(
         {(one.source.document_id, one.source.start + one.start): one for one in found}.values()
@@ -618,11 +621,17 @@ def _beside(
 _CLAUSE = re.compile(r"(?:what|how|why|when|where|who|which)\b", re.I)
 
 
-def _side_question(side: str, language: str) -> tuple[str, Intent]:
-    """Return what is asked of one side of a comparison: what it is, or *what the station does*."""
+def _side_question(question: str, side: str, sides: Sequence[str]) -> tuple[str, Intent]:
+    """Return what is asked of one side of a comparison.
+
+    That is what it is, *what the station does*, or in what respect a Chinese question compares.
+    """
+    if language_of(question) == "zh":
+        asked = side_question(question, side, sides)
+        return (asked, "explanation") if asked else (f"什么是{side}？", "definition")
     if _CLAUSE.match(side):
         return f"{side}?", "explanation"
-    return ("什么是{}？" if language == "zh" else "What is {}?").format(side), "definition"
+    return f"What is {side}?", "definition"
 
 
 def _listed_of(

@@ -6,9 +6,10 @@ A question for a person, date, place or number has no intent: the sentence that 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Literal
 
-from graph.text.cjk import HAN, simplified
+from graph.text.cjk import HAN, count_han, simplified
 from graph.text.patterns import lazy_regex
 
 from ...prompts import language_of
@@ -369,6 +370,29 @@ _SIDES_CHINESE = lazy_regex(
 )
 _OLD_OR_NEW = lazy_regex(r"^[老旧新]的\s*")
 _AND_CHINESE = lazy_regex(r"\s*[、，]\s*|\s*[和与跟及同]\s*|\s+(?:vs\.?|and)\s+", re.I)
+
+
+_COMPARED = lazy_regex(
+    r"之间|两者|三者|[两二]人|双方|到底|究竟|相比(?:较|之下)?|(?:比较|对比)(?:一下)?|在哪里?"
+    r"|各?(?:有|是|存在)?(?:什么|哪些|何)?的?(?:主要)?"
+    r"(?:区别|不同|不一样|差异|差别|异同|优缺点|优劣|利弊|差在哪|哪[一个种]{1,2}更)"
+)
+_RESPECT = 2
+"""Characters that say in what respect two are compared."""
+
+
+def side_question(question: str, side: str, sides: Iterable[str]) -> str:
+    """Return what a Chinese question asks of one side of a comparison; nothing where that is all.
+
+    于禁和庞德的下场有什么不同 asks of each 下场.
+    """
+    rest = simplified(leading_question(question))
+    for other in sides:
+        if other != side:
+            rest = re.sub(rf"\s*[和与跟及同、，]?\s*{re.escape(other)}(?![\w-]*[a-zA-Z])", "", rest)
+    rest = re.sub(rf"[和与跟及同、]\s*(?={re.escape(side)})", "", rest)
+    rest = _COMPARED.sub("", rest).strip(" ，、的？?。")
+    return rest if count_han(rest.replace(side, "")) >= _RESPECT else ""
 
 
 _THEY = lazy_regex(

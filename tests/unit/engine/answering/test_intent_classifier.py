@@ -9,7 +9,11 @@ from typing import get_args
 import pytest
 
 from engine.answering.extractive import intent_classifier
-from engine.answering.extractive.intent import question_intent
+from engine.answering.extractive.intent import (
+    compared_sides,
+    question_intent,
+    side_question,
+)
 from engine.answering.extractive.intent_classifier import (
     ASKED,
     classify_asked,
@@ -88,3 +92,19 @@ def test_the_shape_of_a_question_says_what_it_asks_for(question: str, intent: st
 )
 def test_of_several_questions_the_first_leads(question: str, first: str) -> None:
     assert leading_question(question) == first
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("于安和庞华的表现和下场有什么不同？", ["于安的表现和下场", "庞华的表现和下场"]),
+        ("林冲和杨志都上了山，两人的性格有什么差别？后来呢？",
+         ["林冲都上了山，的性格", "杨志都上了山，的性格"]),
+        ("apt 和 apt-get 有什么不同？", ["", ""]),
+        ("稳定版和测试版有什么区别？", ["", ""]),
+    ],
+)  # fmt: skip
+def test_each_side_is_asked_for_what_is_compared(question: str, asked: list[str]) -> None:
+    sides = compared_sides(question)
+
+    assert [side_question(question, side, sides) for side in sides] == asked

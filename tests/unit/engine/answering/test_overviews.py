@@ -625,3 +625,20 @@ def test_a_section_that_is_not_the_subjects_own_is_told_by_what_was_read_of_it()
     told = dict(outline(Unit("a.md", title, chunks), read, chinese=False))
 
     assert told["Mill"].text.startswith("Smugglers kept")
+
+
+def test_what_is_spoken_tells_less_of_a_story_than_what_is_narrated() -> None:
+    narrated = "黄忠领兵出城，斩了敌将，得胜回寨。"
+    spoken = "军士曰：“城中粮草已尽，黄忠将军明日出城去。”"
+    within = "明日出城去寻敌将黄忠，后日回寨领粮。"
+    text = chunk(f"{narrated}\n\n{spoken}\n\n有人答曰：“今日不出。{within}”")
+
+    worth = {each.text: each.worth for each in sentences_of([text], chinese=True)}
+
+    assert worth[narrated] > max(value for text, value in worth.items() if text != narrated)
+
+
+def test_speech_that_says_no_role_introduces_nobody() -> None:
+    spoken = chunk("黄忠曰：“小将愿往城中走一遭，明日便回来见将军。”")
+
+    assert introduce("黄忠", ["黄忠"], [spoken], chinese=True, is_person=True) is None
