@@ -178,7 +178,7 @@ _FURTHER = lazy_regex(
     re.I,
 )
 _FIRST_ASKS = lazy_regex(rf".{{0,200}}?(?:^|[.,;] )(?:{_ASK})", re.I)
-_ASKS_ZH = lazy_regex(r"谁|什么|哪|何|多[少高大长远久重深宽快]|几|怎|是否|吗|有没有")
+_ASKS_ZH = lazy_regex(r"谁|什么|哪|何|多[少高大长远久重深宽快]|几|怎|是否|[吗呢]|有没有")
 _FURTHER_ZH = lazy_regex(r"[？；，。](?=.)")
 _FEWEST = 3
 """Words of a question that stands for itself."""
