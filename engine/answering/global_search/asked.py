@@ -141,7 +141,7 @@ _REPORTS = re.compile(
 _WHOLE = re.compile(
     r"\b(?:main|major|key|central|common|overall|everything|themes?|topics?|subjects?|ideas?"
     r"|points?"
-    r"|issues?|findings?|takeaways?|conclusions?|trends?|patterns?|threads?|documents?|corpus"
+    r"|issues?|findings?|takeaways?|conclusions?|trends?|patterns?|threads?|strands?|story ?lines?|documents?|corpus"
     r"|collection|texts?|files?|folders?|library|archives?|sources?|papers?|articles?|reports?|material"
     r"|records"
     r"|dataset"
@@ -168,6 +168,7 @@ _ON = re.compile(r"\W*(?:on|about|regarding|concerning|as (?:for|to))\b|关于|�
 """Beginning of a clause that names a subject."""
 _CONTENTS = re.compile(
     r"\b(?:about|deals?|dealing|cover\w*|contain\w*|topics?|themes?|subjects?|contents?|gist"
+    r"|story ?lines?|threads?|strands?"
     r"|summar\w+|overview|outline|learn|structured|organi[sz]ed|divided)\b"
     r"|讲|内容|主题|介绍|概述|概括|总结|部分",
     re.IGNORECASE,
@@ -386,6 +387,9 @@ class Asked:
         whole = question = without_closing(question)
         question = _MANNER.sub(" ", question) if _WHOLE.search(question) else question
         found = [one for one in _ASPECTS if one.nouns.search(question)]
+        first, *further = _CLAUSE.split(question)
+        if further and _asks_for_contents(first):  # what else is asked for stands in an overview
+            found = []
         kinds = tuple(one for one in found if one.kind)
         least = _COMMON * weight("\0")
         if kinds and len(kinds) == len(found):
@@ -528,7 +532,7 @@ def _asks_for_contents(clause: str) -> bool:
     return (
         _WHOLE.search(clause) is not None
         and _CONTENTS.search(clause) is not None
-        and not tokens(_LIGHT.sub(" ", content_words(clause)))
+        and not tokens(_WHOLE.sub(" ", _LIGHT.sub(" ", content_words(clause))))
     )
 
 

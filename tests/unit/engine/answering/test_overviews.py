@@ -46,6 +46,8 @@ def chunk(text: str, document: str = "a.md", title: str = "Notes") -> Chunk:
     [
         "What are these documents about?",
         "I'm new here. What do these documents deal with, and which one would I open first?",
+        "What are the main storylines of these papers, and who are the key people in each?",
+        "请概括一下这一整套资料的主要内容。",
         "What is this manual about, who is it for, and which topics does it go through?",
         "这本手册讲什么，适合谁看？",
         "这些章回主要讲了什么？",
