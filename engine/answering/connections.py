@@ -71,8 +71,9 @@ _APART = 3
 """Sentences between two that name one each, at most, in a passage that names both."""
 _OFTEN = 3
 """Times that a longer name is said for each passage with a shorter one that stands for it."""
-_PART = 3
-"""Characters of a part of a Chinese name."""
+_PART, _WORD, _LONGEST_NAME = 3, 2, 6
+"""Characters of a part of a Chinese name, and of a word of a description, which is longer than most
+names: 管辂给曹操算的卦."""
 _NAMED = ("PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT")
 _SPEECH = re.compile(r"[“\"‘「：]\s*\S")
 _PRONOUN = re.compile(r"^(?:He|She|It|They)\b|^[他她它](?!们)")
@@ -205,7 +206,8 @@ class _Connection:
         """Check whether a part of an unknown name stands in the documents, as of a description."""
         parts = re.findall(r"\w{4,}", name)
         if has_han(name):
-            parts = [name[start : start + _PART] for start in range(len(name) - _PART + 1)]
+            size = _WORD if len(name) > _LONGEST_NAME else _PART
+            parts = [name[start : start + size] for start in range(len(name) - size + 1)]
         return any(self.explorer.times_said(part) for part in parts)
 
     def _find(self, name: str) -> _End | None:

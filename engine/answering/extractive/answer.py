@@ -345,7 +345,7 @@ def _figures(
     return found
 
 
-NEAR, NEAR_READ = 0.12, {"en": -5.0, "zh": 0.0}
+NEAR, NEAR_READ = 0.03, {"en": -9.0, "zh": -2.0}
 """Probability that the library holds the answer, or the reader's logit, from which what is nearest
 is told below a word of doubt."""
 HESITANT, DOUBTED = 0.4, {"en": 0.5, "zh": 0.35, "unread": 0.28}

@@ -137,6 +137,9 @@ CLOSEST, CLOSE, DISPUTED = 3, {"en": 1.5, "zh": 0.5}, 4.0
 """Blocks that may be shown below the best one, and the logits that they lie below it at most; where
 vectors find it nearer, more. Of English questions where they do the best block answers .45 and one
 of both .76; of those where they do not the best one .73."""
+UNSURE, BESIDE_UNSURE = 0.0, 2
+"""Logit of an English block below which it answers less likely than not, and the blocks that are
+shown below it then."""
 IN_A_SENTENCE = frozenset(("command", "definition", "explanation"))
 """Intents that one sentence of a block may answer."""
 LEADING = 3
@@ -177,8 +180,7 @@ def choose_excerpts(
     if len(listed) >= SIBLINGS and not _holds_a_list(best.block):
         return [listed_sections(best, listed, passages)]
     first = outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
-    is_single = leading_question(question) == question
-    if first is None and intent not in WHOLE and is_single:
+    if first is None and intent not in WHOLE:
         first = _narrowed(question, best, passages[best.block.passage], read)
     first = first or extended(best, passages[best.block.passage], text_at)
     others = (_below(each, intent, passages[each.block.passage], text_at) for each in close)
@@ -398,11 +400,18 @@ def _best(
     if logits is not None and language_of(question) == "zh":
         below = [float(scores[each]) for each in rest]
         best = replace(best, likely=_likelihood(best, below))
-    other = _second(question, row, rest, scores, candidates, passages, read) if read else None
-    if logits is None or other is None:
+    if read is None or logits is None:
         return [best]
-    second = candidates[other].block
-    return [best, Best(block=second, score=float(scores[other]), logit=float(logits[other]))]
+    other = _second(question, row, rest, scores, candidates, passages, read)
+    others = [] if other is None else [other]
+    if language_of(question) == "en" and logits[row] < UNSURE:
+        close = (each for each in rest[:CLOSEST] if scores[each] >= scores[row] - DISPUTED)
+        others = list(dict.fromkeys((*others, *close)))[:BESIDE_UNSURE]
+    told = (
+        Best(block=candidates[each].block, score=float(scores[each]), logit=float(logits[each]))
+        for each in others
+    )
+    return [best, *told]
 
 
 def _second(
@@ -468,7 +477,10 @@ def _likelihood(best: Best, rest: Sequence[float]) -> float:
 
 
 def _narrowed(question: str, best: Best, passage: Passage, read: Reader | None) -> Excerpt | None:
-    """Return of a long paragraph the two parts beside each other that are nearest; maybe None."""
+    """Return of a long paragraph the two parts beside each other that are nearest; maybe None.
+
+    Of several questions in one each has its parts, and what stands between them is shown.
+    """
     block = best.block
     if read is None or language_of(question) != "zh" or block.form != "prose":
         return None
@@ -481,10 +493,15 @@ def _narrowed(question: str, best: Best, passage: Passage, read: Reader | None) 
     is_long = "\n\n" not in block.text and count_words(block.text) >= SHORTEST_WORDS
     if len(parts) < 3 or not is_long:
         return None
-    near = read(question, [block.text[start:end] for start, end in parts])
-    row = int(np.argmax(near[:-1] + near[1:]))
-    start = block.start + parts[row][0]
-    end = speech_end(passage.text, start, block.start + parts[row + 1][1])
+    texts = [block.text[start:end] for start, end in parts]
+    leading = leading_question(question)
+    rest = question.removeprefix(leading[:-1]).lstrip("，。；？")
+    rows = []
+    for asked in (question,) if leading == question else (leading, rest):
+        near = read(asked, texts)
+        rows.append(int(np.argmax(near[:-1] + near[1:])))
+    start = block.start + parts[min(rows)][0]
+    end = speech_end(passage.text, start, block.start + parts[max(rows) + 1][1])
     part = replace(block, start=start, end=end, text=passage.text[start:end])
     return short_excerpt(replace(best, block=part), passage)
 

@@ -14,6 +14,7 @@ from graph.text.patterns import lazy_regex
 
 from ...prompts import language_of
 from ...storage.graph_api import initials_match
+from ..connection_questions import connection_pairs
 from ..introductions import introduction
 from .intent_classifier import classify_asked
 from .question_type import PATH, asking_part, classify_question, leading_question
@@ -111,7 +112,8 @@ def question_intent(question: str) -> Intent | None:
     if found == "fact" or (one is not None and one.search(asking_part(text))):
         return None
     kind = classify_question(question).kind
-    if kind == "verdict" and found == "comparison":  # *Are both …?* is decided by what each is
+    # *Are both …?* is decided by what each is, and a link between two is no comparison
+    if found == "comparison" and (kind == "verdict" or connection_pairs(question)):
         return "explanation"
     if kind in _FACTS and (told["fact"] >= _FACT or found not in _OVER_FACTS):
         return None

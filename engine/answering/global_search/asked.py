@@ -141,7 +141,8 @@ _REPORTS = re.compile(
 _WHOLE = re.compile(
     r"\b(?:main|major|key|central|common|overall|everything|themes?|topics?|subjects?|ideas?"
     r"|points?"
-    r"|issues?|findings?|takeaways?|conclusions?|trends?|patterns?|threads?|strands?|story ?lines?|documents?|corpus"
+    r"|issues?|findings?|takeaways?|conclusions?|trends?|patterns?|threads?|strands?|story ?lines?"
+    r"|documents?|corpus"
     r"|collection|texts?|files?|folders?|library|archives?|sources?|papers?|articles?|reports?|material"
     r"|records"
     r"|dataset"

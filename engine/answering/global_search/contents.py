@@ -26,6 +26,7 @@ from ..packing import Draft
 from .about import named_part, parts_about
 from .asked import Asked, Found, find_subject, tokens_of
 from .context import GlobalContext
+from .people import introduce
 from .sentences import (
     Said,
     central_words,
@@ -66,6 +67,8 @@ _FEW_DATED, _NAMES = 3, 0.25
 """Fewest dated sentences that are a page; share of the subject's words that names it."""
 _MOST, _OPENING_NAMES = 0.3, 5
 """Least share of the documents that hold a name in the opening line, and number of those names."""
+_CENTRES = 2
+"""Things named most of which the opening says what they are."""
 _OF_NAMES = 1.5
 """Weight of a name that stands out in a part, to that of the part's most central word."""
 _OF_STORY, _HEROES, _HEARD_OF, _HAPPENINGS, _OF_PERSON = 0.5, 2, 24, 3, 2
@@ -144,6 +147,7 @@ class _Page(SubjectPage):
         if len({one.document_id for one in self.chunks}) == 1:
             return self._of_document()
         documents = len(self.units) if self.asked.subject else self.documents
+        centre = self._centre()
         books, others = books_of(self.units)
         if sum(book.documents for book in books) * 2 <= len(self.units):
             indexed = indexed_book(self.units)
@@ -159,7 +163,24 @@ class _Page(SubjectPage):
             blocks = self._topics(self.units, most=TOLD_PARTS if few else self.scene.plan.topics)
             parts = self.say(f"on {len(blocks)} topics", f"分为 {len(blocks)} 个主题")
             parts = self.say("one by one", "逐一列出") if few else parts
-        return self.made(self._opening(documents, parts), blocks, self.people())
+        opening = "\n".join((self._opening(documents, parts), *centre))
+        return self.made(opening, [_without(one, centre) for one in blocks], self.people())
+
+    def _centre(self) -> list[str]:
+        """Return lines that say what the things are that most of the units name."""
+        lines = []
+        for name, entity in self._often()[:_CENTRES]:
+            is_person = entity.type == "PERSON"
+            naming = self._naming(entity, is_person=is_person)
+            names = {name, entity.name, *entity.aliases}
+            said = (
+                introduce(name, names, naming, chinese=chinese, is_person=is_person)
+                for chinese in (self.chinese, not self.chinese)
+            )
+            told = next((one for one in said if one is not None and one.is_told), None)
+            if told is not None:
+                lines.append(self.cited.line(told.said, self.chinese))
+        return list(dict.fromkeys(lines))
 
     def _opening(self, documents: int, parts: str) -> str:
         """Return what the collection is, in a sentence or two."""
@@ -181,10 +202,14 @@ class _Page(SubjectPage):
 
     def _named(self) -> str:
         """Return the names that most of the units hold."""
-        least = max(2, math.ceil(_MOST * len(self.units)))
-        often = [name for name, one in self._proper(self.spread) if self.spread[one] >= least]
-        names = self.listed(list(dict.fromkeys(often))[:_OPENING_NAMES])
+        often = dict.fromkeys(name for name, _ in self._often())
+        names = self.listed(list(often)[:_OPENING_NAMES])
         return self.say(f" Named most often: {names}.", f"最常提到：{names}。") if names else ""
+
+    def _often(self) -> list[tuple[str, Entity]]:
+        """Return the things that many of the units name, as they are shown, most often first."""
+        least = max(2, math.ceil(_MOST * len(self.units)))
+        return [(name, one) for name, one in self._proper(self.spread) if self.spread[one] >= least]
 
     # --- time -------------------------------------------------------------------------------
 
@@ -474,3 +499,14 @@ class _Page(SubjectPage):
         value = sum(topic.weights.get(word, 0.0) for word in words) / (len(words) + 1)
         value *= _FARTHER**place * (1.0 if is_telling(unit.title) else _UNTOLD)
         return round(value * (1.0 if has_han(unit.title) == self.chinese else _OTHER_TITLE), 6)
+
+
+def _without(block: str, lines: Sequence[str]) -> str:
+    """Return a block without the lines that rest on the same source as some that are told before.
+
+    A block of nothing else stays.
+    """
+    marks = tuple(line[line.rindex(" [") :] for line in lines)
+    head, *told = block.split("\n")
+    kept = [line for line in told if not line.endswith(marks)] if marks else told
+    return "\n".join((head, *kept)) if kept else block
