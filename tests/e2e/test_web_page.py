@@ -115,7 +115,7 @@ def test_a_citation_opens_its_source_with_exactly_its_characters_marked(tab: Tab
 
 def test_one_goes_from_citation_to_citation_and_back(tab: Tab) -> None:
     page = tab.open()
-    tab.ask("What did the Petrel do?")
+    tab.ask("Where did the Petrel bring oil?")
     quotes = [one.inner_text() for one in page.locator(".source-list .quote").all()]
     assert len(quotes) >= 2
     page.locator(".source-item").first.click()

@@ -184,7 +184,10 @@ def choose_excerpts(
         first = _narrowed(question, best, passages[best.block.passage], read)
     first = first or extended(best, passages[best.block.passage], text_at)
     others = (_below(each, intent, passages[each.block.passage], text_at) for each in close)
-    apart = [each for each in others if not _covers(first, each)]
+    apart: list[Excerpt] = []
+    for each in others:
+        if not any(_covers(one, each) or _covers(each, one) for one in (first, *apart)):
+            apart.append(each)
     if intent not in FROM_START:
         first = _from_answer(question, first, wanted, read)
     return [first, *apart]

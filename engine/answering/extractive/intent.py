@@ -65,14 +65,17 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             rf"^\W*(?i:who)(?:['’]s|\s(?:is|was|are|were))\s{_NAME}"
             rf"(?:\s(?:(?:de|del|della|di|da|du|la|le|van|von|der|den|the)\s){{0,2}}{_NAME}){{0,4}}"
             r"[\s?]*$"
+            rf"|^(?:(?![的之谁])[{HAN}A-Za-z·\s]){{2,16}}(?:又|究竟|到底)?是(?:谁|何人|什么人)[？?。]*$"
         ),
     ),
 )
 """Words that say what is asked for, whatever stands beside them."""
 _CALLED = lazy_regex(r"(?<=[称名叫作成分译改化变])为什么")
 _WHICH_ONE = lazy_regex(
-    r"^\W*(?:which|what)\s(?:[\w-]+\s){0,2}?(?!people\b|men\b|women\b|children\b|persons\b)"
-    r"[\w-]*(?:[^\Ws]|ss|us|is)\s(?:did|does|do|has|have|had|is|was|can|should|must)\b"
+    r"^\W*(?:which|what)\s(?:[\w-]+\s){0,2}?(?!(?:people|men|women|children|persons"
+    r"|have|has|had|do|does|did|is|was|are|were|to|of|in|the)\b)"
+    r"[\w-]*(?:[^\Ws]|ss|us|is)\s(?:did|does|do|has|have|had|is|was|can|should|must"
+    r"|\w{2,}ed|won|led|fell|bit|sank|wrote|took|became|began|held|lost|made|ran|rose|sold|stood|built)\b"
     r"|^\W*(?!which\b|what\b|who\b|in\b|from\b|to\b)\w+ .*\b(?:by|of|in|on|for|from|to|with"
     r"|after|played|had|has) (?:which|what) [\w-]*[^\Ws]\b",
     re.I,
@@ -106,12 +109,17 @@ def question_intent(question: str) -> Intent | None:
             return intent
     told = classify_asked(text)
     found = max(told, key=lambda each: told[each])
-    if found in ("fact", "steps", "explanation", "list") and _COMMAND.search(question):
+    if found in ("fact", "steps", "explanation", "list") and _COMMAND.search(text):
         return "command"
-    one = {"definition": _ONE_THAT, "list": _WHICH_ONE, "comparison": _ONE_OF}.get(found)
+    one = {
+        "definition": _ONE_THAT,
+        "cause": _WHICH_ONE,
+        "list": _WHICH_ONE,
+        "comparison": _ONE_OF,
+    }.get(found)
     if found == "fact" or (one is not None and one.search(asking_part(text))):
         return None
-    kind = classify_question(question).kind
+    kind = classify_question(text).kind
     # *Are both …?* is decided by what each is, and a link between two is no comparison
     if found == "comparison" and (kind == "verdict" or connection_pairs(question)):
         return "explanation"
@@ -167,7 +175,7 @@ def definition_subject(question: str) -> str:
 
     *That* is what stands in quotation marks before.
     """
-    found = _WHAT_IS.match(asking_part(question))
+    found = _WHAT_IS.match(asking_part(leading_question(question)))
     subject = found.group(1) if found else ""
     if _THAT.fullmatch(subject):
         return _quoted(question)
@@ -236,6 +244,7 @@ def asked_person(question: str) -> str:
     """Return the person of *Who is Tiny Tim?* or *徐庶是谁？*, else nothing."""
     if question_intent(question) != "definition":
         return ""
+    question = leading_question(question)
     subject = _subject(question)
     if language_of(question) == "zh":
         is_person = re.search("谁|何人|什么人", simplified(question))
@@ -279,6 +288,7 @@ _SPELT = 120
 
 def _subject(question: str) -> str:
     """Return what a question for a definition asks about, as it is written there; or nothing."""
+    question = leading_question(question)
     if language_of(question) == "zh":
         return _asked_out(simplified(question))
     return definition_subject(question) or _mean_subject(question)
@@ -366,7 +376,7 @@ def compared_sides(question: str) -> tuple[str, ...]:
 
 _SIDES_CHINESE = lazy_regex(
     r"(?:比较|对比)(?:一下)?(?P<many>[^，。？?的]+?)(?:的|[，。？?]|$)"
-    r"|(?:^|，)(?P<differ>[^，。？?]+?)(?:之间|两者|三者)?(?:相比(?:较|之下)?)?(?:到底|究竟)?的?"
+    r"|(?:^|[，。；])(?P<differ>[^，。？?]+?)(?:之间|两者|三者)?(?:相比(?:较|之下)?)?(?:到底|究竟)?的?"
     r"各?(?:有|是|存在)?(?:什么|哪些|何)?的?(?:主要)?"
     r"(?:区别|不同|不一样|差异|差别|异同|优缺点|优劣|利弊|差在哪|哪[一个种]{1,2}更)"
 )
@@ -378,6 +388,7 @@ _COMPARED = lazy_regex(
     r"之间|两者|三者|[两二]人|双方|到底|究竟|相比(?:较|之下)?|(?:比较|对比)(?:一下)?|在哪里?"
     r"|各?(?:有|是|存在)?(?:什么|哪些|何)?的?(?:主要)?"
     r"(?:区别|不同|不一样|差异|差别|异同|优缺点|优劣|利弊|差在哪|哪[一个种]{1,2}更)"
+    r"(?:之处|点)?(?:是|在于)?(?:什么|哪里?)?"
 )
 _RESPECT = 2
 """Characters that say in what respect two are compared."""
@@ -388,11 +399,13 @@ def side_question(question: str, side: str, sides: Iterable[str]) -> str:
 
     于禁和庞德的下场有什么不同 asks of each 下场.
     """
-    rest = simplified(leading_question(question))
-    for other in sides:
+    if language_of(question) != "zh":
+        return ""
+    rest = simplified(" ".join(leading_question(question).split()))
+    for other in sorted(sides, key=len, reverse=True):
         if other != side:
-            rest = re.sub(rf"\s*[和与跟及同、，]?\s*{re.escape(other)}(?![\w-]*[a-zA-Z])", "", rest)
-    rest = re.sub(rf"[和与跟及同、]\s*(?={re.escape(side)})", "", rest)
+            rest = re.sub(rf"[ 和与跟及同、，]*{re.escape(other)}(?![A-Za-z0-9_-])", "", rest)
+    rest = re.sub(rf"[和与跟及同、] ?(?={re.escape(side)})", "", rest)
     rest = _COMPARED.sub("", rest).strip(" ，、的？?。")
     return rest if count_han(rest.replace(side, "")) >= _RESPECT else ""
 

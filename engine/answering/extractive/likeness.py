@@ -18,7 +18,7 @@ from graph.text.cjk import in_script_of
 
 from ...embeddings.question_encoder import QuestionEncoder
 from ...embeddings.token_reader import TokenReader
-from ...prompts import UNSURE, language_of
+from ...prompts import HESITATION, UNSURE, language_of
 from ...types import Citation, Passage
 from ..packing import Draft, TextAt, abstain, cite_span
 from .block_candidates import Reader
@@ -148,11 +148,6 @@ def answer_across(
     return told if answer.abstained and told.citations else answer
 
 
-FAIRLY = 1.0
-"""Logits by which a text in another language may lie below one in the question's own and be as near
-to it: vectors lay texts of one language together."""
-
-
 def with_other_language(
     draft: Draft,
     question: str,
@@ -176,14 +171,22 @@ def with_other_language(
     if found is None or (found[0].logit or 0.0) < float(own.max()) - FAIRLY:
         return draft
     excerpt, held = found
+    if held < DECLINED:
+        return draft
     added = cite_span(excerpt.source, excerpt.start, excerpt.end, number=1 + len(draft.citations))
     if any(_overlap(each, added) for each in draft.citations):
         return draft
+    text, is_told = draft.text, held >= least
+    if draft.abstained and is_told:
+        language = language_of(question)
+        unsure, doubt = (in_script_of(question, each[language]) for each in (UNSURE, HESITATION))
+        text = f"{doubt}{text.removeprefix(unsure)}" if text.startswith(unsure) else text
     return replace(
         draft,
-        text=f"{draft.text}\n\n{render_excerpt(excerpt, added.number)}",
+        text=f"{text}\n\n{render_excerpt(excerpt, added.number)}",
         citations=(*draft.citations, added),
-        abstained=draft.abstained and held < least,
+        abstained=draft.abstained and not is_told,
+        evidence=max(draft.evidence or 0.0, held) if is_told else draft.evidence,
         detail=f"{draft.detail}; nearest of another language, evidence {held:.2f}",
     )
 

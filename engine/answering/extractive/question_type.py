@@ -172,14 +172,19 @@ _ASK = (
     r"|has|have|had|can|could|should|must|may|will|would)\b"
 )
 _FURTHER = lazy_regex(
-    rf"\s*[?;]\s+(?:and |but )?(?={_ASK})|\s*,\s*(?:and |but )(?={_ASK})"
-    r"|\s*,\s*(?=(?:what|why|how)\b)"
-    rf"|\s+and\s+(?={_BEFORE_ASKING}(?:who|what|when|where|which|why|how)\b)",
+    rf" ?[?;] (?:and |but )?(?={_ASK})| ?, (?:and |but )(?={_ASK})| ?, (?=(?:what|why|how)\b)"
+    rf"| and (?={_BEFORE_ASKING}(?:who|what|when|where|which|why|how)\b)",
     re.I,
 )
 _FIRST_ASKS = lazy_regex(rf".{{0,200}}?(?:^|[.,;] )(?:{_ASK})", re.I)
-_ASKS_ZH = lazy_regex(r"谁|什么|哪|何|多[少高大长远久重深宽快]|几|怎|是否|[吗呢]|有没有")
-_FURTHER_ZH = lazy_regex(r"[？；，。](?=.)")
+_NO_FIRST = lazy_regex(
+    r"^\W*(?:when|where|while|if|as|once|after|before|although|since)\b(?!.*[?;]$)"
+    r"|\b(?:who|what|when|where|which|why|how|in|at|on|to|from|by|for|of|with)$"
+    r"|\b(?:between|compare|differ\w*|versus)\b",
+    re.I,
+)
+"""A clause in front of a question, half of one, and two that are compared."""
+_FURTHER_ZH = lazy_regex(r"[？?；;](?=.)")
 _FEWEST = 3
 """Words of a question that stands for itself."""
 
@@ -189,15 +194,14 @@ def leading_question(question: str) -> str:
 
     *What is the Curate and what became of it?* asks first what that is.
     """
+    plain = " ".join(question.split())
     if language_of(question) == "zh":
-        for cut in _FURTHER_ZH.finditer(question):
-            first, rest = question[: cut.start()], question[cut.end() :]
-            if _ASKS_ZH.search(first) and _ASKS_ZH.search(rest):
-                return f"{first}？"
-        return question
-    for cut in _FURTHER.finditer(question):
-        first = question[: cut.start()]
-        if len(first.split()) >= _FEWEST and _FIRST_ASKS.match(first):
+        cut = _FURTHER_ZH.search(plain)
+        return f"{plain[: cut.start()]}？" if cut else question
+    for cut in _FURTHER.finditer(plain):
+        first, end = plain[: cut.start()], cut.group().strip()[:1]
+        is_first = not _NO_FIRST.search(first + (end if end in "?;" else ""))
+        if is_first and len(first.split()) >= _FEWEST and _FIRST_ASKS.match(first):
             return f"{first}?"
     return question
 

@@ -389,7 +389,9 @@ class Asked:
         question = _MANNER.sub(" ", question) if _WHOLE.search(question) else question
         found = [one for one in _ASPECTS if one.nouns.search(question)]
         first, *further = _CLAUSE.split(question)
-        if further and _asks_for_contents(first):  # what else is asked for stands in an overview
+        if any(map(str.strip, further)) and _asks_for_contents(
+            first
+        ):  # what else is asked for stands in an overview
             found = []
         kinds = tuple(one for one in found if one.kind)
         least = _COMMON * weight("\0")

@@ -169,7 +169,7 @@ class _Page(SubjectPage):
     def _centre(self) -> list[str]:
         """Return lines that say what the things are that most of the units name."""
         lines = []
-        for name, entity in self._often()[:_CENTRES]:
+        for name, entity in self._often[:_CENTRES]:
             is_person = entity.type == "PERSON"
             naming = self._naming(entity, is_person=is_person)
             names = {name, entity.name, *entity.aliases}
@@ -202,10 +202,11 @@ class _Page(SubjectPage):
 
     def _named(self) -> str:
         """Return the names that most of the units hold."""
-        often = dict.fromkeys(name for name, _ in self._often())
+        often = dict.fromkeys(name for name, _ in self._often)
         names = self.listed(list(often)[:_OPENING_NAMES])
         return self.say(f" Named most often: {names}.", f"最常提到：{names}。") if names else ""
 
+    @cached_property
     def _often(self) -> list[tuple[str, Entity]]:
         """Return the things that many of the units name, as they are shown, most often first."""
         least = max(2, math.ceil(_MOST * len(self.units)))
@@ -502,11 +503,16 @@ class _Page(SubjectPage):
 
 
 def _without(block: str, lines: Sequence[str]) -> str:
-    """Return a block without the lines that rest on the same source as some that are told before.
+    """Return a block without sentences that are told before; the title beside one stays.
 
-    A block of nothing else stays.
+    A block of nothing else stays as it is.
     """
-    marks = tuple(line[line.rindex(" [") :] for line in lines)
     head, *told = block.split("\n")
-    kept = [line for line in told if not line.endswith(marks)] if marks else told
+    kept = []
+    for line in told:
+        same = next((one for one in lines if line.endswith(one.removeprefix("- "))), None)
+        if same is None:
+            kept.append(line)
+        elif title := line.removesuffix(same.removeprefix("- ")).strip("- :：").strip():
+            kept.append(f"- {title}{same[same.rindex(' [') :]}")
     return "\n".join((head, *kept)) if kept else block

@@ -24,7 +24,10 @@ from .standalone import introduces, is_personal, speaker_at, standalone_spans, w
 _ALIKE = 0.4
 """Share of the shorter sentence's words from which two say the same."""
 _OTHER_LANGUAGE, _PERSONAL, _RIGHTS_WORTH, _SPOKEN = 0.1, 0.2, 0.2, 0.2
-_SPEECH = re.compile(r"[:：,，]\s*“")
+_SPEECH = re.compile(
+    r"(?:曰|道|说|问|答|\b(?:said|says|asked|replied|answered|cried)(?: \w+)?)\s?[:：,，]?\s?“",
+    re.IGNORECASE,
+)
 _INTRODUCES, _DEFINES, _OPENS, _TITLED = 4.0, 1.8, 1.3, 1.0
 """Factors: "This book …", a definition of what the title names, the first chunk of a document, and
 what all words of the title add."""
@@ -107,9 +110,12 @@ def _fitness(said: Said, chinese: bool) -> float:
 
 def is_spoken(said: Said) -> bool:
     """Check for a sentence that stands in a person's speech, or leads to one."""
-    text = said.chunk.text
-    is_within = text.rfind("“", 0, said.start) > text.rfind("”", 0, said.start)
-    return is_within or _SPEECH.search(text, said.start, said.end) is not None
+    text, start = said.chunk.text, said.start
+    paragraph = max(0, text.rfind("\n\n", 0, start))
+    opened = text.rfind("“", paragraph, start)
+    if opened > text.rfind("”", paragraph, start) and _SPEECH.search(text, paragraph, opened + 1):
+        return True
+    return _SPEECH.search(text, start, said.end) is not None
 
 
 def _form(text: str, heads: Set[str]) -> float:

@@ -10,7 +10,9 @@ import pytest
 
 from engine.answering.extractive import intent_classifier
 from engine.answering.extractive.intent import (
+    asked_person,
     compared_sides,
+    definition_subject,
     question_intent,
     side_question,
 )
@@ -72,6 +74,14 @@ def test_probabilities_sum_to_one_whatever_is_asked(question: str) -> None:
         ("用什么命令查看路由？", "command"),
         ("默认用哪个端口？", None),
         ("这种舞在当地称为什么？", None),
+        ("徐庶是谁？", "definition"),
+        ("宋江究竟是谁？", "definition"),
+        ("怎么安装系统？什么时候重启？", "steps"),
+        ("How do I mount the disk, and where do I find the manual?", "steps"),
+        ("Which ship sank?", None),
+        ("What animal bit the baker?", None),
+        ("Which people have led the club?", "list"),
+        ("What's the link between the miller and the fire?", "explanation"),
     ],
 )
 def test_the_shape_of_a_question_says_what_it_asks_for(question: str, intent: str | None) -> None:
@@ -87,6 +97,20 @@ def test_the_shape_of_a_question_says_what_it_asks_for(question: str, intent: st
         ("Who are Tam and Effie?", "Who are Tam and Effie?"),
         ("Is the mill, which is old, for sale?", "Is the mill, which is old, for sale?"),
         ("塔有多高？是哪年建的？", "塔有多高？"),
+        ("塔有多高?是哪年建的?", "塔有多高？"),
+        (
+            "When I start the mill, how much grain is used?",
+            "When I start the mill, how much grain is used?",
+        ),
+        (
+            "How do I know when and where the meeting is?",
+            "How do I know when and where the meeting is?",
+        ),
+        (
+            "What is the difference between how a lug works and how a gaff works?",
+            "What is the difference between how a lug works and how a gaff works?",
+        ),
+        ("何进死后，谁掌权？", "何进死后，谁掌权？"),
         ("守塔的人病了以后，谁来点灯？", "守塔的人病了以后，谁来点灯？"),
     ],
 )
@@ -102,9 +126,17 @@ def test_of_several_questions_the_first_leads(question: str, first: str) -> None
          ["林冲都上了山，的性格", "杨志都上了山，的性格"]),
         ("apt 和 apt-get 有什么不同？", ["", ""]),
         ("稳定版和测试版有什么区别？", ["", ""]),
+        ("缆与索的区别是什么？", ["", ""]),
+        ("Samba和NFS的性能有什么不同？", ["Samba的性能", "NFS的性能"]),
+        (f"甲山和乙山的高度{' ' * 3000}有什么区别？", ["甲山的高度", "乙山的高度"]),
     ],
 )  # fmt: skip
 def test_each_side_is_asked_for_what_is_compared(question: str, asked: list[str]) -> None:
     sides = compared_sides(question)
 
     assert [side_question(question, side, sides) for side in sides] == asked
+
+
+def test_the_person_of_several_questions_is_the_name_alone() -> None:
+    assert asked_person("Who is Tiny Tim, and what happens to him?") == "Tiny Tim"
+    assert definition_subject("What is the Curate and what became of it?") == "Curate"

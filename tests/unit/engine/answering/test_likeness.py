@@ -26,6 +26,7 @@ from engine.embeddings.bundled import BundledEmbedding
 from engine.embeddings.cross_encoder import CrossEncoder
 from engine.embeddings.question_encoder import QuestionEncoder
 from engine.embeddings.token_reader import TokenReader
+from engine.prompts import UNSURE, is_abstention
 from engine.types import Citation, Passage
 
 _ASKED = "什么是缆？"
@@ -223,7 +224,8 @@ def test_a_doubtful_answer_is_joined_by_what_is_as_near_in_another_language(
     ferry: float, *, is_shown: bool, is_declined: bool
 ) -> None:
     own = _passage("Bread is baked at noon in the village by the gate.")
-    doubtful = Draft(text="Bread is baked. [1]", abstained=True, citations=(_cited(own),))
+    text = f"{UNSURE['en']}\n\nBread is baked. [1]"
+    doubtful = Draft(text=text, abstained=True, citations=(_cited(own),), evidence=0.05)
 
     draft = with_other_language(
         doubtful, "When does the ferry sail?", [_passage(FERRY)],
@@ -234,6 +236,8 @@ def test_a_doubtful_answer_is_joined_by_what_is_as_near_in_another_language(
     assert [each.number for each in draft.citations] == ([1, 2] if is_shown else [1])
     assert draft.abstained is is_declined
     assert draft.text.endswith("[2]" if is_shown else "[1]")
+    assert is_abstention(draft.text) is is_declined
+    assert (draft.evidence == 0.05) is is_declined
 
 
 def test_what_is_told_already_does_not_join_itself() -> None:

@@ -17,12 +17,14 @@ from engine.answering.global_search.asked import (
     is_title_of,
     without_closing,
 )
+from engine.answering.global_search.contents import _without
 from engine.answering.global_search.people import introduce, is_person, tell_pairs
 from engine.answering.global_search.sentences import (
     Said,
     Telling,
     central_words,
     early_first,
+    is_spoken,
     sentences_of,
 )
 from engine.answering.global_search.timeline import year_span
@@ -645,3 +647,24 @@ def test_speech_that_says_no_role_introduces_nobody() -> None:
     spoken = chunk("黄忠曰：“小将愿往城中走一遭，明日便回来见将军。”")
 
     assert introduce("黄忠", ["黄忠"], [spoken], chinese=True, is_person=True) is None
+
+
+def test_quoted_names_are_no_speech() -> None:
+    named = chunk("The mill, “Old Tom”, was built on the hill by the river in the year 1820.")
+
+    (said,) = sentences_of([named], chinese=False)
+
+    assert not is_spoken(said)
+
+
+def test_what_an_overview_begins_with_is_not_told_again() -> None:
+    told = ["- The mill is a tower. [1]"]
+
+    assert _without("Mill (2 documents):\n- The mill is a tower. [1]\n- It burnt. [11]", told) == (
+        "Mill (2 documents):\n- It burnt. [11]"
+    )
+    assert _without("Mill:\n- Notes: The mill is a tower. [1]\n- It burnt. [2]", told) == (
+        "Mill:\n- Notes [1]\n- It burnt. [2]"
+    )
+    assert _without("Mill:\n- The mill is a tower. [1]", told).endswith("[1]")
+    assert _without("Mill:\n- It burnt. [2]", []) == "Mill:\n- It burnt. [2]"
