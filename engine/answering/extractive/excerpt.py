@@ -137,9 +137,9 @@ CLOSEST, CLOSE, DISPUTED = 3, {"en": 1.5, "zh": 0.5}, 4.0
 """Blocks that may be shown below the best one, and the logits that they lie below it at most; where
 vectors find it nearer, more. Of English questions where they do the best block answers .45 and one
 of both .76; of those where they do not the best one .73."""
-UNSURE, BESIDE_UNSURE = 0.0, 2
-"""Logit of an English block below which it answers less likely than not, and the blocks that are
-shown below it then."""
+UNSURE, BESIDE_UNSURE = 1.5, 2
+"""Logit of an English block from which it answers with .6, and the blocks that are shown below one
+that does with less, or that defines nothing where a definition is asked for."""
 IN_A_SENTENCE = frozenset(("command", "definition", "explanation"))
 """Intents that one sentence of a block may answer."""
 LEADING = 3
@@ -407,7 +407,8 @@ def _best(
         return [best]
     other = _second(question, row, rest, scores, candidates, passages, read)
     others = [] if other is None else [other]
-    if language_of(question) == "en" and logits[row] < UNSURE:
+    is_undefined = intent == "definition" and not shown[row]
+    if language_of(question) == "en" and logits[row] < (LEADS if is_undefined else UNSURE):
         close = (each for each in rest[:CLOSEST] if scores[each] >= scores[row] - DISPUTED)
         others = list(dict.fromkeys((*others, *close)))[:BESIDE_UNSURE]
     told = (

@@ -25,6 +25,7 @@ from engine.answering.extractive.blocks import (
     split_blocks,
 )
 from engine.answering.extractive.chinese.known_as import KnownAs
+from engine.answering.extractive.excerpt import UNSURE as UNSURE_BLOCK
 from engine.answering.extractive.extent import Excerpt, render_excerpt, speech_end, unit_of
 from engine.answering.extractive.intent import (
     asked_person,
@@ -1576,3 +1577,21 @@ class _SpanLess(_WindowReader):
 )
 def test_a_link_to_another_file_is_shown_by_its_words(text: str, shown: str) -> None:
     assert plain_excerpt(text, 0, len(text)) == shown
+
+
+@pytest.mark.parametrize(
+    ("logit", "shown"), [(UNSURE_BLOCK - 0.1, 2), (UNSURE_BLOCK + 2.0, 1)], ids=["unsure", "sure"]
+)
+def test_below_an_unsure_block_stands_another_that_is_read_nearly_as_well(
+    logit: float, shown: int
+) -> None:
+    rest = "It is kept by the crew of the boat through the winter and looked at in spring. " * 4
+    pump = _passage(f"## Pumps\n\nThe pump lifts the water from the hull. {rest}\n", name="Pump")
+    bail = _passage(f"## Bailers\n\nA bailer throws the water out. {rest}\n", name="Bail")
+
+    draft = _asked(
+        "How does the water leave the hull?", [pump, bail], read=_reads(pump=logit, bailer=-1.0)
+    )
+
+    assert len(draft.citations) == shown
+    assert "The pump lifts" in draft.citations[0].quote
