@@ -94,6 +94,8 @@ _ONE_OF = lazy_regex(
 _FACTS = frozenset(("person", "time", "place", "amount", "money", "code", "nationality"))
 _FACT = 0.2
 """Probability that a fact is asked for, from which one is where a person, date or place is."""
+_PLAIN = 0.3
+"""Probability below which nothing says what is asked for, and sentences answer."""
 _OVER_FACTS = frozenset(("cause", "list", "comparison", "definition"))
 """Intents of a question for a person, date or place that an excerpt answers all the same."""
 
@@ -109,6 +111,8 @@ def question_intent(question: str) -> Intent | None:
             return intent
     told = classify_asked(text)
     found = max(told, key=lambda each: told[each])
+    if told[found] < _PLAIN:
+        return None
     if found in ("fact", "steps", "explanation", "list") and _COMMAND.search(text):
         return "command"
     one = {

@@ -79,6 +79,7 @@ def test_probabilities_sum_to_one_whatever_is_asked(question: str) -> None:
         ("怎么安装系统？什么时候重启？", "steps"),
         ("How do I mount the disk, and where do I find the manual?", "steps"),
         ("Which ship sank?", None),
+        ("Remember the parcel, and who founded the mill?", None),
         ("What animal bit the baker?", None),
         ("Which people have led the club?", "list"),
         ("What's the link between the miller and the fire?", "explanation"),
