@@ -8,7 +8,6 @@ the questions that the router is measured by. Where no model is installed, words
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import math
@@ -20,9 +19,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from ..answering.question_classifier import LinearClassifier, Rows, WordClassifier, softmax
 from ..errors import ModelUnavailable
 from ..prompts import Language, language_of
-from ..question_classifier import LinearClassifier, Rows, softmax, word_rows
 
 _LOGGER = logging.getLogger("loregraph.models")
 
@@ -111,7 +110,7 @@ class ScopeClassifier:
                 continue
             if any(vector):
                 logits.append(weights.logits(vector))
-        total = np.sum([*logits, _WORDS * _lexical_logits(question, language)], axis=0)
+        total = np.sum([*logits, _WORDS * _by_words(language).logits(question)], axis=0)
         found = total / (len(logits) + _WORDS) if logits else total / _WORDS
         scope = Scope(*map(float, softmax(found)))
         if failure is not None:
@@ -139,18 +138,6 @@ def _shipped() -> dict[str, Any]:
     return shipped
 
 
-def examples_digest() -> str:
-    """Return a digest of all example questions."""
-    texts = [
-        "\n".join(questions)
-        for language in get_args(Language)
-        for questions in example_questions(language).values()
-    ]
-    return hashlib.sha256("\n\n".join(texts).encode("utf8")).hexdigest()[:16]
-
-
-def _lexical_logits(question: str, language: Language) -> Rows:
-    found = _shipped()["words"][language]
-    column = {word: number for number, word in enumerate(found["vocabulary"])}
-    row = word_rows([question], language, column)[0]
-    return LinearClassifier.of(found).logits(row)
+@cache
+def _by_words(language: Language) -> WordClassifier:
+    return WordClassifier(_shipped()["words"][language], language)

@@ -24,14 +24,15 @@ from typing import Any, get_args
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from engine.answering.extractive import intent_classifier as intents  # noqa: E402
-from engine.prompts import Language  # noqa: E402
-from engine.question_classifier import (  # noqa: E402
+from engine.answering.extractive.intents import classifier as intents  # noqa: E402
+from engine.answering.question_classifier import (  # noqa: E402
     LinearClassifier,
     Rows,
+    examples_digest,
     word_rows,
     words_of,
 )
+from engine.prompts import Language  # noqa: E402
 
 DATA = ROOT.parent / "shared" / "data"
 PUBLIC: dict[Language, dict[str, int]] = {
@@ -115,7 +116,7 @@ def main() -> None:
         for language in languages:
             check(language)
         return
-    data: dict[str, Any] = {"questions": intents.examples_digest()}
+    data: dict[str, Any] = {"questions": examples_digest(map(intents.example_questions, languages))}
     for language in languages:
         public = [(text, "fact", COUNTS) for texts in facts(language, 0).values() for text in texts]
         column, classifier = fitted([*examples(language), *public], language)

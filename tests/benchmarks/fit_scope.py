@@ -22,12 +22,17 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from engine import Settings  # noqa: E402
+from engine.answering.question_classifier import (  # noqa: E402
+    LinearClassifier,
+    examples_digest,
+    word_rows,
+    words_of,
+)
 from engine.embeddings.embedding_model import EmbeddingModel  # noqa: E402
 from engine.embeddings.multilingual import MultilingualEmbedding  # noqa: E402
 from engine.llm.response import identity_of  # noqa: E402
 from engine.prompts import Language  # noqa: E402
 from engine.providers.factory import build_chain  # noqa: E402
-from engine.question_classifier import LinearClassifier, word_rows, words_of  # noqa: E402
 from engine.routing import scope  # noqa: E402
 
 TRAINED_ON: dict[str, dict[Language, Sequence[Sequence[Language]]]] = {
@@ -78,7 +83,7 @@ def main() -> None:
     known_models = (build_chain(Settings().embedding)[0], MultilingualEmbedding())
     models = {identity_of(model).split("/")[0]: model for model in known_models}
     data = {
-        "questions": scope.examples_digest(),
+        "questions": examples_digest(map(scope.example_questions, get_args(Language))),
         "models": {
             name: {language: of_model(models[name], some) for language, some in languages.items()}
             for name, languages in TRAINED_ON.items()

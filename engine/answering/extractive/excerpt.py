@@ -405,17 +405,34 @@ def _best(
         best = replace(best, likely=_likelihood(best, below))
     if read is None or logits is None:
         return [best]
+    is_undefined = intent == "definition" and not shown[row]
+    others = _below_best(question, row, rest, scores, logits, candidates, passages, read,
+                        sure=LEADS if is_undefined else UNSURE)  # fmt: skip
+    return [best, *others]
+
+
+def _below_best(
+    question: str,
+    row: int,
+    rest: Sequence[int],
+    scores: NDArray[np.float64],
+    logits: NDArray[np.float64],
+    candidates: Sequence[WeighedBlock],
+    passages: Sequence[Passage],
+    read: Reader,
+    *,
+    sure: float,
+) -> list[Best]:
+    """Return what may answer in the place of the best block; more below an English logit `sure`."""
     other = _second(question, row, rest, scores, candidates, passages, read)
     others = [] if other is None else [other]
-    is_undefined = intent == "definition" and not shown[row]
-    if language_of(question) == "en" and logits[row] < (LEADS if is_undefined else UNSURE):
+    if language_of(question) == "en" and logits[row] < sure:
         close = (each for each in rest[:CLOSEST] if scores[each] >= scores[row] - DISPUTED)
         others = list(dict.fromkeys((*others, *close)))[:BESIDE_UNSURE]
-    told = (
+    return [
         Best(block=candidates[each].block, score=float(scores[each]), logit=float(logits[each]))
         for each in others
-    )
-    return [best, *told]
+    ]
 
 
 def _second(

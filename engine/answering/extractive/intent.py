@@ -16,7 +16,7 @@ from ...prompts import language_of
 from ...storage.graph_api import initials_match
 from ..connection_questions import connection_pairs
 from ..introductions import introduction
-from .intent_classifier import classify_asked
+from .intents.classifier import classify_asked
 from .question_type import PATH, asking_part, classify_question, leading_question
 
 Intent = Literal["command", "comparison", "cause", "list", "steps", "definition", "explanation"]

@@ -7,9 +7,10 @@ module that uses it, and ships as weights in a JSON file.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
@@ -17,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .prompts import Language
+from ..prompts import Language
 
 Rows = NDArray[np.float64]
 
@@ -114,3 +115,28 @@ def words_of(question: str, language: Language) -> set[str]:
         return {kept[place : place + 2] for place in range(len(kept) - 1)}
     words = ["^", *_WORD.findall(question.casefold()), "$"]
     return set(words) | {f"{one} {further}" for one, further in pairwise(words)}
+
+
+class WordClassifier:
+    """Linear classifier of questions in one language by their words.
+
+    Args:
+        shipped: `vocabulary`, `weights` and `offsets`, as a file has them.
+        language: of the questions.
+    """
+
+    def __init__(self, shipped: Mapping[str, Any], language: Language) -> None:
+        self._column = {word: number for number, word in enumerate(shipped["vocabulary"])}
+        self._classifier = LinearClassifier.of(shipped)
+        self._language = language
+
+    def logits(self, question: str) -> Rows:
+        """Return a logit for each class."""
+        row = word_rows([question], self._language, self._column)[0]
+        return self._classifier.logits(row)
+
+
+def examples_digest(examples: Iterable[Mapping[Any, Sequence[str]]]) -> str:
+    """Return a digest of example questions, which are given by class for each language."""
+    texts = ["\n".join(some) for questions in examples for some in questions.values()]
+    return hashlib.sha256("\n\n".join(texts).encode("utf8")).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""Classifier of what a question asks for, with its example questions and weights."""
