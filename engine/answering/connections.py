@@ -56,6 +56,8 @@ _FAR, _WIDE = 0.4, 200
 """Length added where the names stand so many characters apart, less where they stand nearer."""
 _HUB = 0.15
 """Length added for each doubling of the relations of a thing on the way."""
+_PLACE = 0.5
+"""Length added for a place on the way: that two were there says little."""
 _POOR, _SPOKEN, _NEXT, _BARE, _FOREIGN = 2.0, 0.3, 0.1, 0.3, 0.4
 """Length added for a list, for speech, for a sentence that leans on another, for one that does not
 say what its title names, and for one in another language than the question."""
@@ -65,8 +67,8 @@ _FOUND = 0.2
 """Length taken off in a passage that the question finds, times its fused score."""
 _READ, _READING, _LOGITS = 14, 0.7, 5.0
 """Sentences that a reader orders, and the length that it adds to those so many logits below."""
-_MAX_QUOTE = 400
-"""Maximum length of a sentence in characters."""
+_MAX_QUOTE, _SHORT = 400, 60
+"""Maximum length of a sentence in characters, and of a Chinese one that is told with the next."""
 _APART = 3
 """Sentences between two that name one each, at most, in a passage that names both."""
 _OFTEN = 3
@@ -74,7 +76,7 @@ _OFTEN = 3
 _PART, _WORD, _LONGEST_NAME = 3, 2, 6
 """Characters of a part of a Chinese name, and of a word of a description, which is longer than most
 names: 管辂给曹操算的卦."""
-_NAMED = ("PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT")
+_NAMED = ("PERSON", "ORGANISATION", "PRODUCT", "WORK", "EVENT")
 _SPEECH = re.compile(r"[“\"‘「：]\s*\S")
 _PRONOUN = re.compile(r"^(?:He|She|It|They)\b|^[他她它](?!们)")
 
@@ -264,7 +266,8 @@ class _Connection:
                     return _end(self.explorer.entity_at(number))
         return None
 
-    def _connected(self, one: _End, other: _End) -> Draft:
+    def _connected(self, one: _End, other: _End) -> Draft | None:
+        """Return how the two are connected; None where nothing says so of what is no entity."""
         self.asked = {one.id, other.id}
         direct = self._best_read(one, other)
         ways = [
@@ -286,8 +289,10 @@ class _Connection:
                 step = self._told(start, end, self._steps(start, end)[0])
                 lines.append(f"{number}. {start.name} – {end.name}{self._say(': ', '：')}{step}")
             passed = {end.id for end in way[1:-1]}
-        else:
+        elif one.view and other.view:
             return self._apart(one, other)
+        else:
+            return None  # what is only described is found by search, if at all
         lines += self._else(one, other, passed)
         return self._made(lines, detail=f"{one.name} to {other.name}, by {len(passed)} other(s)")
 
@@ -391,10 +396,12 @@ class _Connection:
         return [self.explorer.entity_at(self.explorer.number(each)) for each in sorted(ids)]
 
     def _length(self, way: Sequence[_End]) -> float:
-        """Return the length of a way: that of its steps, and more by hubs."""
+        """Return the length of a way: that of its steps, and more by hubs and by places."""
         steps = sum(self._steps(*pair)[0].length for pair in pairwise(way))
-        weights = (end.view.weight for end in way[1:-1] if end.view)
-        return round(steps + sum(_HUB * math.log2(max(each, 1.0)) for each in weights), 9)
+        between = [end.view for end in way[1:-1] if end.view]
+        hubs = sum(_HUB * math.log2(max(view.weight, 1.0)) for view in between)
+        places = _PLACE * sum(view.type == "PLACE" for view in between)
+        return round(steps + hubs + places, 9)
 
     # --- what is said -----------------------------------------------------------------------
 
@@ -550,6 +557,7 @@ def _disjoint(steps: Iterable[_Step]) -> list[_Step]:
     return told
 
 
+_ITEM = re.compile(r"\s*(?:[-*+•|#>]|\d{1,3}[.)])")
 _RULE = re.compile(r"^[-=_]{4,}\s*")
 _HEADER = re.compile(r"-{4,}|(?:^|\s)(?:From|To|Cc|Date|Subj(?:ect)?):\s|(?:^|\s)[b-h]\)\s")
 """Header of a letter, and points of minutes."""
@@ -610,10 +618,39 @@ def _of_chunk(
         ):
             continue
         length += _POOR if _is_poor(text) else 0.0
+        if has_han(text):
+            span = (span[0], _continued(chunk.text, spans, span))
+        elif not stands_alone(text) and not _PRONOUN.match(text):
+            span = (_antecedent(chunk.text, spans, span), span[1])
         length += 0.0 if stands_alone(text) or pronoun else _NEXT
         length += _SPOKEN if _SPEECH.search(text) else 0.0
         length -= _TOLD if (all(held) or pronoun) and _tells_role(text, names, pronoun) else 0.0
         yield _Step(_quote_of(chunk, *span), round(length, 6), pronoun)
+
+
+def _continued(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> int:
+    """Return where a Chinese passage ends with what follows it, up to a readable length.
+
+    *Tian met Deng at Mianzhu.* What happens there stands behind.
+    """
+    start, end = span
+    for begins, ends in spans:
+        is_next = begins >= end and not text[end:begins].strip() and "\n\n" not in text[end:begins]
+        if is_next and end - start < _SHORT and ends - start <= 2 * _SHORT:
+            end = ends
+    return end
+
+
+def _antecedent(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> int:
+    """Return where a passage begins with the sentence before, which it leans on, if that is near.
+
+    *His granddaughter said so* means nothing without whose.
+    """
+    before = [start for start, end in spans if end <= span[0] and not text[end : span[0]].strip()]
+    start = before[-1] if before else span[0]
+    is_near = "\n\n" not in text[start : span[1]] and span[1] - start <= _MAX_QUOTE
+    is_apart = _ITEM.match(text, span[0]) or _is_heading(text[start : span[0]])
+    return start if is_near and not is_apart else span[0]
 
 
 def _is_listed(text: str, spans: Sequence[tuple[int, int]]) -> bool:

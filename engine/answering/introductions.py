@@ -82,6 +82,9 @@ _FIRST = r"(?:^|[.!?]\s|\n)\W{0,8}(?-i:[A-Z]\w{0,40}\W{1,4}){0,3}"
 TITLE = r"(?:(?:Mrs?|Ms|Miss|Dr|Prof|Professor|Captain|Capt|Sir|Dame)\.?\s+)"
 """A title before a name, with the space behind it."""
 _OFFICE = r"(?-i:(?:[a-z-]+,?\s+){0,5}[a-z-]+(?:\s(?:of|for)\s(?:the\s)?[\w ]{2,40})?)"
+_HEADS = (
+    "chair(?:s|ed)|heads|headed|leads|led|runs|ran|directs|directed|owns|owned|founded|commands"
+)
 _CLOSES = r"(?=[,.;:!?)]|$|\s+(?:and|of)\b)"  # not *to call her sister, Catherine took*
 _SPEAKS = r"(?<!said )(?<!cried )(?<!asked )(?<!replied )(?<!returned )"
 
@@ -128,6 +131,8 @@ def introduction(text: str, person: str) -> int:
         first = None
     if first and _holds_role(first["role"]):
         return 2 if _says_little(first["role"]) else 3
+    if re.search(rf"\b{re.escape(person.strip(_QUOTES))}, who (?:{_HEADS})\b", text):
+        return 2
     owner = r"(?:['’]s|\b(?:the|our|my|his|her|their))"  # *a boy, Captain Ahab* speaks to him
     office = rf"{owner}\s+(?P<role>{_OFFICE})(?:,|\s+is)\s+{TITLE}?{name}{_CLOSES}"
     told, called = re.search(said, text, re.I), re.search(office, text, re.I)

@@ -318,6 +318,16 @@ def _layer(file: WeightFile, shape: Shape, number: int, changes: Changes) -> lis
     def contributed(operator: str, inputs: list[str], output: str, **attributes: float) -> bytes:
         return node(operator, inputs, output, domain=CONTRIBUTED, attributes=attributes)
 
+    def added(part: str, values: list[str], output: str) -> list[bytes]:
+        """Return the normalised sum of what a step gives, its bias and what it began with."""
+        biased, whole = (f"{name}.{part}.{value}" for value in ("biased", "whole"))
+        return [
+            node("Add", values[:2], biased),
+            node("Add", [biased, values[2]], whole),
+            node("LayerNormalization", [whole, f"{name}.{part}.w", f"{name}.{part}.b"], output,
+                 attributes=epsilons),
+        ]  # fmt: skip
+
     return [
         tensor(f"{name}.bias", bias),
         *(tensor(each, file.floats(each)) for each in plain),
@@ -328,21 +338,11 @@ def _layer(file: WeightFile, shape: Shape, number: int, changes: Changes) -> lis
         ),
         contributed("MultiHeadAttention", [*asked, f"{name}.bias"], seen, num_heads=shape.heads),
         *product("ao", seen, f"{name}.joined", (width, width)),
-        contributed(
-            "SkipLayerNormalization",
-            [f"{name}.joined", before, f"{name}.aln.w", f"{name}.aln.b", f"{name}.ao.b"],
-            first,
-            **epsilons,
-        ),
+        *added("aln", [f"{name}.joined", f"{name}.ao.b", before], first),
         *product("fi", first, wide, (width, inner)),
         contributed("BiasGelu", [wide, f"{name}.fi.b"], gelu),
         *product("fo", gelu, f"{name}.narrow", (inner, width)),
-        contributed(
-            "SkipLayerNormalization",
-            [f"{name}.narrow", first, f"{name}.oln.w", f"{name}.oln.b", f"{name}.fo.b"],
-            after,
-            **epsilons,
-        ),
+        *added("oln", [f"{name}.narrow", f"{name}.fo.b", first], after),
     ]  # fmt: skip
 
 

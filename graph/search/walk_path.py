@@ -49,6 +49,8 @@ def _likeliest_way(graph: WalkGraph, row: int, rank_of: Mapping[int, int]) -> li
     """
     odds, onward, frontier = {row: 1.0}, {row: row}, [row]
     for _ in range(_MAX_HOPS):
+        if not frontier:
+            break
         sources, shares, targets = _led_from(graph.incoming, frontier, odds)
         found = np.isin(sources, [*rank_of])
         reached = _likeliest(sources[found], shares[found], targets[found])
@@ -74,12 +76,15 @@ def _led_from(
 
     Sources, their odds and where each leads, in the order of the frontier.
     """
-    rows = incoming[frontier]
-    sizes = np.diff(rows.indptr)
-    shares = rows.data * np.repeat([odds[node] for node in frontier], sizes)
-    is_new = np.isin(rows.indices, [*odds], invert=True)
+    bounds = incoming.indptr
+    rows = [slice(bounds[node], bounds[node + 1]) for node in frontier]
+    sizes = [row.stop - row.start for row in rows]
+    sources = np.concatenate([incoming.indices[row] for row in rows])
+    shares = np.concatenate([incoming.data[row] for row in rows])
+    shares = shares * np.repeat([odds[node] for node in frontier], sizes)
+    is_new = np.isin(sources, [*odds], invert=True)
     targets = np.repeat(np.array(frontier, dtype=np.int64), sizes)
-    return rows.indices[is_new], shares[is_new], targets[is_new]
+    return sources[is_new], shares[is_new], targets[is_new]
 
 
 def _likeliest(sources: Places, shares: Weights, targets: Places) -> dict[int, tuple[float, int]]:

@@ -192,7 +192,7 @@ def test_what_a_book_of_the_library_covers_is_told_by_its_chapters(
     is_told = answer.mode == "global" and told == {"lamps"}
     assert is_told is is_of_book
     if is_of_book:
-        assert "Chapters: Oil [" in answer.text
+        assert "- Oil [" in answer.text
         assert "Wages" in answer.text
 
 
@@ -359,7 +359,53 @@ def test_numbered_documents_of_a_folder_are_told_as_a_book_with_its_chapters(
 
     assert answer.text.startswith("5 documents, in one book.")
     assert "The Keeper's Handbook (5 documents):\n- This handbook explains" in answer.text
-    assert re.search(r"Chapters: Hives \[\d\]; Honey \[\d\]; Swarms \[\d\]", answer.text)
+    assert re.search(r"- Hives \[\d\]: Frames\n- Honey \[\d\]\n- Swarms \[\d\]", answer.text)
+
+
+def test_chapters_of_a_book_are_told_with_their_sections_and_not_by_its_licence(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("manual") / "lamps"
+    folder.mkdir()
+    (folder / "1.md").write_text(
+        "# 1. Scope\n\nThis manual is free software under the terms of a public licence.\n\n"
+        "The purpose of this manual is to describe how lamps are kept on the northern islands.\n",
+        "utf8",
+    )
+    for number, (title, sections) in enumerate(
+        (("Oil", ("Buying oil", "Storing oil")), ("Glass", ("Cleaning", "Cutting glass"))), 2
+    ):
+        told = "".join(f"## {each}\n\nThe keeper does this each day.\n\n" for each in sections)
+        (folder / f"{number}.md").write_text(f"# {number}. {title}\n\n{told}", "utf8")
+    with open_engine(folder.parent / "library") as engine:
+        engine.add(folder)
+        answer = engine.ask("What are the main topics of these documents?")
+        check(engine, answer)
+
+    assert "- The purpose of this manual is to describe how lamps" in answer.text
+    assert "free software" not in answer.text
+    assert re.search(r"- Oil \[\d\]: Buying oil; Storing oil\n", answer.text)
+
+
+def test_dated_events_of_both_languages_are_told_in_order_with_their_dates(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("dates")
+    texts = {
+        "light": "# Light\n\nThe light of Quay Head was first lit on 14 October 1887 by Ann Eck.",
+        "horn": "# Horn\n\nThe horn of Quay Head was sold to a museum of the mainland in May 1931.",
+        "fire": "# Fire\n\nThe oil store of Quay Head was burnt down by lightning in 1902.",
+        "zh": "# 灯塔\n\n海岛灯塔的管理所于1950年3月2日正式成立，负责全岛的灯光。",
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.md").write_text(text, "utf8")
+    with open_engine(folder / "library") as engine:
+        engine.add(folder)
+        answer = engine.ask("请按时间顺序列出这些文件里的大事。")
+        check(engine, answer)
+
+    dates = re.findall(r"^- (\d{4}年[\d月日]*)：", answer.text, re.M)
+    assert dates == ["1887年10月14日", "1902年", "1931年5月", "1950年3月2日"]
 
 
 def test_a_shortened_name_and_one_with_its_class_are_what_is_usually_called_so(

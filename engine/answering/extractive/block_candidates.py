@@ -6,6 +6,7 @@ Sentences lie where their blocks do, and one that answers by itself leads its bl
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,10 +28,13 @@ Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
 
 READ_PASSAGES = 10
 """Passages, best first, whose blocks are candidates."""
-EACH_OF = 6
-"""Passages of which a block reaches the reader, whatever words it shares with the question."""
 HEADING = 3.0
 """Logits for a heading that carries the whole question, where nothing reads."""
+FOUND_BY, FURTHER = 20.0, 2.0
+"""Weight of a passage's fused score beside what the words of a block promise, and what each further
+block of a passage loses: of 95 questions on five sets of documents the block that answers is among
+the first six in .86, the first eight in .93 (by words, the best of six passages first, .77, .91).
+"""
 WORDS = {"en": 0.2, "zh": 0.15}
 """Weight of the best sentence's score and the heading beside the reader's logit."""
 FUSED, LATER = 4.5, 0.2
@@ -38,7 +42,7 @@ FUSED, LATER = 4.5, 0.2
 were not searched for: 1 less the logarithm of its rank, times `LATER`)."""
 READ, BOUNDS = 0.6, (-8.0, 11.0)
 """Weight and bounds of a reader's logit beside what words promise."""
-PLACES, FARTHEST = 8, -8.0
+PLACES, FARTHEST = 6, -8.0
 """Blocks that are read to tell how likely their sentences are, and how far sentences of blocks that
 were not read lie below the best."""
 LEAD_SENTENCES = 4
@@ -73,14 +77,14 @@ def join_windows(blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]) ->
 
 def weigh_blocks(
     blocks: Sequence[ExcerptBlock],
+    passages: Sequence[Passage],
     weighed: Sequence[ScoredSentence],
     wanted: Mapping[str, float],
-    *,
-    order: Sequence[int] | None = None,
 ) -> list[WeighedBlock]:
-    """Return the best block of each of the first passages, then the others, best first.
+    """Return the blocks that hold a sentence, those that promise most first.
 
-    A block is as good as its best sentence and its heading promise.
+    A block promises what its best sentence, its heading and its passage do, each further one of a
+    passage less.
     """
     found = []
     for block in blocks:
@@ -95,11 +99,16 @@ def weigh_blocks(
             agreement = max(_agreement(each, wanted) for each in headings)
             prior = max(inside) + HEADING * agreement
             found.append(WeighedBlock(block=block, prior=prior))
-    ordered = sorted(found, key=lambda one: (-one.prior, one.block.passage, one.block.start))
-    first = {one.block.passage: one for one in reversed(ordered)}
-    rows = sorted(first) if order is None else [row for row in order if row in first]
-    leading = [first[passage] for passage in rows[:EACH_OF]]
-    return [*leading, *(one for one in ordered if one not in leading)]
+
+    def promise(one: WeighedBlock) -> float:
+        return one.prior + FOUND_BY * fused_score(one.block, passages)
+
+    before: defaultdict[int, int] = defaultdict(int)
+    scored: list[tuple[float, WeighedBlock]] = []
+    for one in sorted(found, key=lambda one: (-promise(one), one.block.passage, one.block.start)):
+        scored.append((promise(one) - FURTHER * before[one.block.passage], one))
+        before[one.block.passage] += 1
+    return [one for _, one in sorted(scored, key=lambda each: -each[0])]
 
 
 def _agreement(heading: str, wanted: Mapping[str, float]) -> float:
@@ -131,7 +140,7 @@ def read_places(
     blocks that were not read lie `FARTHEST` below; the last of a chain lies where its first does.
     """
     blocks = join_windows(split_blocks(passages[:READ_PASSAGES]), passages)
-    candidates = weigh_blocks(blocks, weighed, wanted)[:PLACES]
+    candidates = weigh_blocks(blocks, passages, weighed, wanted)[:PLACES]
     below = np.full(len(weighed), FARTHEST)
     if not candidates:
         return below

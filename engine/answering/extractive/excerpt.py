@@ -83,8 +83,11 @@ class WholeReader(Protocol):
         ...
 
 
-READ_BLOCKS, MORE_BLOCKS = 10, 12
-"""Blocks that reach the reader, and those that do where none of these answers plainly."""
+READ_BLOCKS, MORE_BLOCKS = 7, {"en": 12, "zh": 8}
+"""Blocks that reach the reader, and those that do where none of these answers plainly: reading a
+Chinese one takes three times as long."""
+NEAREST_BLOCKS = 12
+"""Blocks in another language that are read."""
 PART = 130
 """Characters of the parts of a long Chinese paragraph, of which two beside each other are shown."""
 MIXED_ODDS, MIXED_EVEN = 2.5, 1.0
@@ -166,7 +169,7 @@ def choose_excerpts(
     `text_at` gives the document around a passage, where a section began or goes on.
     """
     blocks = split_blocks(passages[:READ_PASSAGES])
-    candidates = weigh_blocks(join_windows(blocks, passages), weighed, wanted)
+    candidates = weigh_blocks(join_windows(blocks, passages), passages, weighed, wanted)
     if not candidates:
         return []
     sides = compared_sides(question) if intent == "comparison" else ()
@@ -174,8 +177,10 @@ def choose_excerpts(
         return _beside(
             question, sides, candidates, passages, wanted=wanted, read=read, text_at=text_at
         )
-    most = MORE_BLOCKS if read is not None else READ_BLOCKS
-    best, *close = _best(question, intent, candidates[:most], passages, wanted=wanted, read=read)
+    most = MORE_BLOCKS[language_of(question)] if read is not None else READ_BLOCKS
+    best, *close = _best(
+        question, intent, candidates[:most], passages, wanted=wanted, read=read, is_alone=False
+    )
     listed = _siblings(best.block, blocks) if intent == "list" else []
     if len(listed) >= SIBLINGS and not _holds_a_list(best.block):
         return [listed_sections(best, listed, passages)]
@@ -265,10 +270,10 @@ def told_at_one_place(
     """
     if beside >= SETTLED:
         return []
-    order = direct_rows(question, passages)[:READ_PASSAGES]
-    blocks = [each for each in split_blocks(passages) if each.passage in order]
+    direct = direct_rows(question, passages)[:READ_PASSAGES]
+    blocks = [each for each in split_blocks(passages) if each.passage in direct]
     windows = join_windows(blocks, passages)
-    candidates = weigh_blocks(windows, weighed, wanted, order=order)[:READ_BLOCKS]
+    candidates = weigh_blocks(windows, passages, weighed, wanted)[:READ_BLOCKS]
     if not candidates:
         return []
     unsigned = np.zeros(len(candidates), dtype=np.bool_)
@@ -318,7 +323,7 @@ def nearest_excerpt(
     A mere title, near to every question that has its words, is no answer.
     """
     blocks = join_windows(split_blocks(passages[:READ_PASSAGES]), passages)
-    blocks = [each for each in blocks if is_said(each)] or blocks
+    blocks = ([each for each in blocks if is_said(each)] or blocks)[:NEAREST_BLOCKS]
     if not blocks:
         return None
     logits = read(question, [read_text(each, passages) for each in blocks])
@@ -358,8 +363,9 @@ def _best(
     *,
     wanted: Mapping[str, float],
     read: Reader | None,
+    is_alone: bool = True,
 ) -> list[Best]:
-    """Return the best block, and one of another section that a reader finds nearly as good.
+    """Return the best block, and what may answer in its place unless it is to stand alone.
 
     A block is read as the best of its sentences is, where one sentence may answer.
     """
@@ -403,7 +409,7 @@ def _best(
     if logits is not None and language_of(question) == "zh":
         below = [float(scores[each]) for each in rest]
         best = replace(best, likely=_likelihood(best, below))
-    if read is None or logits is None:
+    if read is None or logits is None or is_alone:
         return [best]
     is_undefined = intent == "definition" and not shown[row]
     others = _below_best(question, row, rest, scores, logits, candidates, passages, read,

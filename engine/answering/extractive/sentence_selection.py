@@ -23,7 +23,7 @@ from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...types import Passage
 from .answer_spans import Candidate, softmax
-from .block_candidates import BOUNDS, EACH_OF, READ, Reader
+from .block_candidates import BOUNDS, READ, Reader
 from .blocks import count_words, split_blocks
 from .extent import unit_of
 from .sentence_scoring import ScoredSentence
@@ -119,6 +119,8 @@ Unit = tuple[int, int, int]
 READ_SENTENCES, READ_UNITS, READ_BESIDE = 10, 10, 4
 """Sentences that reach the reader, likeliest first, units of them in English, and sentences beside
 the selected ones in which a short answer is looked for."""
+EACH_OF = 6
+"""Passages of which a Chinese sentence reaches the reader, whatever words it shares."""
 BY_WORDS = 0.6
 """Weight of the log share where a block's place counts."""
 

@@ -32,6 +32,7 @@ from .sentences import (
     central_words,
     is_alike,
     is_in,
+    is_of_rights,
     sentences_of,
 )
 from .standalone import introduces
@@ -76,8 +77,9 @@ _OF_STORY, _HEROES, _HEARD_OF, _HAPPENINGS, _OF_PERSON = 0.5, 2, 24, 3, 2
 part that a reader reads, and those that are told of it, and of a person who is asked about."""
 _BESIDE = 0.02
 """Least share of the documents that is told of beside books."""
-_ON_BOOK = 3
-"""Sentences on a book."""
+_ON_BOOK, _SECTIONS = 3, 5
+"""Sentences on a book, and sections named of a chapter."""
+_HEADING = re.compile(r"^#{2,3} +(\S.{0,80})$", re.MULTILINE)
 _ABOUT_BOOK = "What is {} about?"
 _STORY = "story tale plot novel book course beginning end life fate development"
 """Words beside a person in a question for what happens to that person."""
@@ -216,18 +218,36 @@ class _Page(SubjectPage):
 
     def events(self) -> Draft:
         """Return dated sentences in the order of their dates, else of the text."""
-        found = dated(sentences_of(self.chunks, chinese=self.chinese))
+        found = dated(
+            said
+            for chinese in (True, False)
+            for said in sentences_of(self.chunks, chinese=chinese)
+            if is_in(said.text, chinese)
+        )
         if self.asked.subject:
             named = {one: when for one, when in found.items() if self._names_subject(one)}
             found = named if len(named) >= _FEW_DATED else found
         own = {one: when for one, when in found.items() if is_in(one.text, self.chinese)}
-        found = own or found
+        documents = len({one.chunk.document_id for one in found})
+        if 2 * len({one.chunk.document_id for one in own}) >= documents:
+            found = own
         if len(found) < _FEW_DATED:
             return self.whole()
         chosen = self.telling.choose(list(found), _EVENTS, least=0.0)
         chosen.sort(key=lambda one: (found[one], one.place))
         lead = self.say("What is told with its date, in order:", "有日期的记述，按时间顺序：")
-        return self.made(lead, ["\n".join(self.cited.line(one, self.chinese) for one in chosen)])
+        lines = [
+            f"- {self._date(found[one])}{self.cited.line(one, self.chinese)[2:]}" for one in chosen
+        ]
+        return self.made(lead, ["\n".join(lines)])
+
+    def _date(self, when: tuple[int, int, int]) -> str:
+        """Return what stands before an event: its year, and its month and day where known."""
+        year, month, day = when
+        if self.chinese:
+            told = f"{year}年" + (f"{month}月" if month else "") + (f"{day}日" if day else "")
+            return f"{told}："
+        return "-".join((str(year), *(f"{each:02}" for each in (month, day) if each))) + ": "
 
     def _names_subject(self, said: Said) -> bool:
         """Check whether a sentence, its heading or its document's title names the subject."""
@@ -261,7 +281,8 @@ class _Page(SubjectPage):
         for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
             said = self._happenings(unit) or self._central_sentences(unit, weights, most)
             if said:
-                blocks.append(self.block(unit.title, said))
+                names = self._standing_out([unit]) if len(units) > 1 else ()
+                blocks.append(self.block(unit.title + self._in_brackets(names), said))
             elif unit.title:
                 bare.append(f"- {unit.title}{self._heading_mark(unit)}")
         return [*blocks, "\n".join(bare)]
@@ -397,6 +418,7 @@ class _Page(SubjectPage):
             chunk.id: chunk for unit in (*book.front, *book.chapters[:1]) for chunk in unit.chunks
         }
         front = sentences_of(opening.values(), chinese=self.chinese)
+        front = [one for one in front if not is_of_rights(one.text)] or front
         said = self._best([one for one in front if introduces(one.text)], _ON_BOOK)
         if len(said) < _ON_BOOK and book.front:
             asked = _ABOUT_BOOK.format(book.title or "this book")
@@ -405,18 +427,46 @@ class _Page(SubjectPage):
             said = [*said, *read] or self._best(front, _ON_BOOK)
         said.sort(key=lambda one: not introduces(one.text))
         count = self.say(f" ({book.documents} documents)", f"（{book.documents} 份文档）")
+        title = book.title or self.say("A book", "一部书")
+        return "\n".join((self.block(title + count, said), *self._contents(book)))
+
+    def _contents(self, book: Book) -> list[str]:
+        """Return the chapters of a book: few with their sections, of many those of each part.
+
+        Many without parts are told in groups, each with the names that stand out in it.
+        """
+        chapters = book.chapters
         names = [
             f"{unit.title or plain_title(unit.chunks[0].title)}{self._heading_mark(unit)}"
-            for unit in book.chapters
+            for unit in chapters
         ]
-        starts = sorted({0, *book.parts})
+        apart = self.say("; ", "；")
+        if len(chapters) <= TOLD_PARTS:
+            told = [apart.join(self._sections(unit)) for unit in chapters]
+            return [
+                f"- {name}{self.say(': ', '：')}{below}" if below else f"- {name}"
+                for name, below in zip(names, told, strict=True)
+            ]
+        size = math.ceil(len(chapters) / (TOLD_PARTS // 2))
+        starts = sorted({0, *book.parts}) if book.parts else list(range(0, len(chapters), size))
         lines = []
         for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
-            head = book.parts.get(start, self.say("Chapters", "章节")) + self.say(": ", "：")
+            head = book.parts.get(start) or self.listed(self._standing_out(chapters[start:end]))
+            head = head or self.say("Chapters", "章节")
             if names[start:end]:
-                lines.append(f"- {head}{self.say('; ', '；').join(names[start:end])}")
-        title = book.title or self.say("A book", "一部书")
-        return "\n".join((self.block(title + count, said), *lines))
+                lines.append(f"- {head}{self.say(': ', '：')}{apart.join(names[start:end])}")
+        return lines
+
+    def _sections(self, unit: Unit) -> list[str]:
+        """Return titles of the sections of a chapter in their order, some of many."""
+        above = {unit.title, plain_title(unit.chunks[0].title)}
+        found = dict[str, None]()
+        for chunk in unit.chunks:
+            below = [plain_title(each) for each in chunk.headings]
+            own = [each for each in below if each not in above][:1]
+            inside = [] if own else map(plain_title, _HEADING.findall(chunk.text))
+            found.update(dict.fromkeys([*own, *(each for each in inside if each not in above)]))
+        return spread_evenly([each for each in found if is_telling(each)], _SECTIONS)
 
     def _topics(self, units: Sequence[Unit], *, most: int) -> list[str]:
         """Return topics of alike documents, or the documents where they are no more than `most`."""
@@ -460,7 +510,9 @@ class _Page(SubjectPage):
         if count == 1:
             alone = self._told(topic.units[0], self._room)
             return self.block(title + ("" if alone else self._heading_mark(topic.units[0])), alone)
-        lines = [title + self.say(f" ({count} documents):", f"（{count} 份文档）：")]
+        named = self.listed(self._standing_out(topic.units))
+        about = self.say(f"; {named}", f"；{named}") if named else ""
+        lines = [title + self.say(f" ({count} documents{about}):", f"（{count} 份文档{about}）：")]
         others, foreign = list[str](), 0
         for unit in topic.units:
             said = self._told(unit, 1) if len(lines) <= _TOLD_UNITS else []

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 from graph.text.cjk import has_han
@@ -181,14 +181,19 @@ class NamedThings(PageWriter):
         for row, (name, entity) in enumerate(self._named_of(kind)):
             if len([one for one in found if one.is_told]) == most:
                 break
-            said = introduce(
+            is_person = kind == "PERSON"
+            introduced = partial(
+                introduce,
                 name,
                 {name, entity.name, *entity.aliases},
-                self._naming(entity, is_person=kind == "PERSON"),
-                chinese=self.chinese,
-                is_person=kind == "PERSON",
-                read=self.scene.reader if row < _READ_OF else None,
+                self._naming(entity, is_person=is_person),
+                is_person=is_person,
             )
+            read = self.scene.reader if row < _READ_OF else None
+            said = introduced(chinese=self.chinese, read=read)
+            if said is None or not said.is_told:
+                foreign = introduced(chinese=not self.chinese)
+                said = foreign if foreign is not None and foreign.is_told else said
             if said and not any(is_alike(said.said.words, one) for one in told):
                 found.append(_Thing(name, entity, said))
                 told.append(said.said.words)

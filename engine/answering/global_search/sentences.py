@@ -39,8 +39,11 @@ _LEAST = 0.35
 """Least share of the best sentence's value that a further one has."""
 _LATER = 0.15
 """Share of a sentence's worth that each one before it in the document takes."""
-_RIGHTS = re.compile(r"^\d|licen[cs]e|copyright|trademark|许可|版权", re.IGNORECASE)
-"""Rights, and lines of a log or table that begin with a figure."""
+_RIGHTS = re.compile(
+    r"^\d|licen[cs]e|copyright|trademark|available in (?:\w+ )?other languages|许可|版权",
+    re.IGNORECASE,
+)
+"""Rights, translations, and lines of a log or table that begin with a figure."""
 _DEFINITION = re.compile(
     r"(?P<subject>(?:The |An? )?[A-Z][^,;:]{2,80}?)(?: \([^)]*\))?,? (?:is|are|was|were)"
     r" (?:an?|the|one|part|[a-z]+ed)\b"
@@ -101,11 +104,16 @@ def is_in(text: str, chinese: bool) -> bool:
 def _fitness(said: Said, chinese: bool) -> float:
     """Return a factor for sentences that fit a reader badly."""
     value = 1.0 if is_in(said.text, chinese) else _OTHER_LANGUAGE
-    value *= _RIGHTS_WORTH if _RIGHTS.search(said.text) else 1.0
+    value *= _RIGHTS_WORTH if is_of_rights(said.text) else 1.0
     value *= _SPOKEN if is_spoken(said) else 1.0
     if is_personal(said.text) and not introduces(said.text):
         value *= 1.0 if said.speaker else _PERSONAL
     return value
+
+
+def is_of_rights(text: str) -> bool:
+    """Check for a sentence on rights, or on where else a text is to be had."""
+    return _RIGHTS.search(text) is not None
 
 
 def is_spoken(said: Said) -> bool:

@@ -84,7 +84,8 @@ _PAIRS = (("(", ")"), ("[", "]"), ("“", "”"), ("（", "）"), ("《", "》")
 
 
 _INTRODUCES = lazy_regex(
-    r"(?:This|The present) (?:[\w-]+ )?(?:book|document|guide|handbook|manual|faq|report|paper|page"
+    r"(?:(?:The (?:aim|goal|purpose) of )?this|The present) (?:[\w-]+ )?"
+    r"(?:book|document|guide|handbook|manual|faq|report|paper|page"
     r"|site|collection|work|volume|tutorial|text|reference|chapter)"
     r" (?:is|was|has been|gives?|describes?|explains?|answers?|covers?|contains?|presents?|tells?"
     r"|introduces?|teaches|provides?|reports?|discusses|lists?|aims?|shows?|deals|serves?|assumes"

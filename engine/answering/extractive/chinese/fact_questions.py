@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cache
 
 from graph.text.cjk import HAN, has_han, simplified
 
@@ -46,6 +47,12 @@ def fact_question(question: str) -> FactQuestion | None:
     return min(found, key=lambda each: len(each.person)) if found else _other_question(text)
 
 
+@cache
+def _pattern(form: str) -> re.Pattern[str]:
+    """Compile one of the forms below; `re` forgets them among many others."""
+    return re.compile(form)
+
+
 def _kin_question(text: str, relation: str) -> FactQuestion | None:
     asked = KIN[relation].asked
     for form in (
@@ -53,24 +60,23 @@ def _kin_question(text: str, relation: str) -> FactQuestion | None:
         rf"^{_X}的?(?:{asked})(?:的名字)?(?:是|叫做?|为|名叫|姓)(?:{_WHO}|{_WHAT}|哪些人?){_END}",
         rf"^{_X}(?:一共)?有(?:哪些|哪几个)(?:{asked}){_END}",
     ):
-        if match := re.match(form, text):
+        if match := _pattern(form).match(text):
             return FactQuestion(match["of"], relation)
-    match = re.match(rf"^{_X}是(?:{_WHO})的(?:{asked}){_END}", text)
+    match = _pattern(rf"^{_X}是(?:{_WHO})的(?:{asked}){_END}").match(text)
     return FactQuestion(match["of"], relation, inverse=True) if match else None
 
 
 def _other_question(text: str) -> FactQuestion | None:
     for relation, label in OTHER_NAMES.items():
-        if match := re.match(
-            rf"^{_X}的?(?:{label})(?:是|叫做?|为|作)?(?:{_WHAT}|多少){_END}", text
-        ):
+        known = _pattern(rf"^{_X}的?(?:{label})(?:是|叫做?|为|作)?(?:{_WHAT}|多少){_END}")
+        if match := known.match(text):
             return FactQuestion(match["of"], relation)
         for form in (
             rf"^(?:谁|{_WHO})的(?:{label})(?:是|叫做?|为){_X}{_END}",
             rf"^{_X}是(?:谁|{_WHO})的(?:{label}){_END}",
             rf"^(?:{label})(?:是|叫做?|为)?{_X}的(?:人)?是(?:{_WHO}){_END}",
         ):
-            if match := re.match(form, text):
+            if match := _pattern(form).match(text):
                 return FactQuestion(match["of"], "原名", inverse=True)
     table = (
         (
@@ -89,6 +95,6 @@ def _other_question(text: str) -> FactQuestion | None:
         (rf"^(?:{_WHO})嫁给?了?{_X}{_END}", "妻"),
     )
     for form, relation in table:
-        if match := re.match(form, text):
+        if match := _pattern(form).match(text):
             return FactQuestion(match["of"], relation)
     return None

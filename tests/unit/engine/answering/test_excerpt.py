@@ -17,6 +17,7 @@ from engine.answering.extractive.block_candidates import (
     read_leads,
     read_places,
     read_text,
+    weigh_blocks,
 )
 from engine.answering.extractive.blocks import (
     WINDOW_WORDS,
@@ -1595,3 +1596,19 @@ def test_below_an_unsure_block_stands_another_that_is_read_nearly_as_well(
 
     assert len(draft.citations) == shown
     assert "The pump lifts" in draft.citations[0].quote
+
+
+def test_a_block_of_a_passage_that_is_found_better_is_read_before_others_of_one_passage() -> None:
+    texts = {"a": "Oil is dear.\n\nOil is kept dry.", "b": "Oil is bought in May."}
+    passages = [
+        replace(_passage(text), chunk_id=key, document_id=key, scores={"fused": fused})
+        for (key, text), fused in zip(texts.items(), (0.5, 0.55), strict=True)
+    ]
+    wanted = {"oil": 1.0}
+    weighed = score_sentences(
+        split_passages(passages), passages, wanted=wanted, kinds=(), weight=len, language="en",
+        numbered=frozenset(), amount=None,
+    )  # fmt: skip
+    blocks = split_blocks(passages)
+    found = weigh_blocks(blocks, passages, weighed, wanted)
+    assert [one.block.passage for one in found] == [1, 0, 0]

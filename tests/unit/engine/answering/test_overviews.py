@@ -27,6 +27,7 @@ from engine.answering.global_search.sentences import (
     is_spoken,
     sentences_of,
 )
+from engine.answering.global_search.standalone import introduces
 from engine.answering.global_search.timeline import year_span
 from engine.answering.global_search.topics import Unit
 from engine.answering.global_search.windows import best_windows, widened
@@ -668,3 +669,22 @@ def test_what_an_overview_begins_with_is_not_told_again() -> None:
     )
     assert _without("Mill:\n- The mill is a tower. [1]", told).endswith("[1]")
     assert _without("Mill:\n- It burnt. [2]", []) == "Mill:\n- It burnt. [2]"
+
+
+def test_who_heads_an_institution_is_introduced_by_that() -> None:
+    text = "Nothing was lost, said Ann Reed, who chairs the company and had filled sandbags."
+    said = introduce("Ann Reed", {"Ann Reed"}, [chunk(text)], chinese=False, is_person=True)
+    assert said is not None
+    assert said.is_told
+
+
+@pytest.mark.parametrize(
+    ("text", "is_introducing"),
+    [
+        ("The purpose of this document is to describe the lamps of the coast.", True),
+        ("This handbook explains how lamps are kept.", True),
+        ("The purpose of this lamp is to warn ships.", False),
+    ],
+)
+def test_what_a_document_is_for_introduces_it(text: str, is_introducing: bool) -> None:
+    assert introduces(text) is is_introducing

@@ -1,0 +1,38 @@
+"""Passages that say what two names have to do with each other."""
+
+from __future__ import annotations
+
+import re
+
+from engine.answering.connections import _of_chunk
+from engine.storage.graph_api import Chunk
+
+
+def told(text: str, *names: str) -> list[str]:
+    patterns = [re.compile(re.escape(name)) for name in names]
+    chunk = Chunk(id="c", document_id="a.md", title="Notes", text=text, end=len(text))
+    return [step.quote.quote for step in _of_chunk(chunk, patterns, (False, False))]
+
+
+def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it() -> None:
+    before = "The winch was built by the engineer Aurelio Bast."
+    text = f"{before} His granddaughter Odile told Maeve so."
+    assert told(text, "Odile", "Maeve") == [text]
+    assert told(f"{before}\n\nHis granddaughter Odile told Maeve so.", "Odile", "Maeve") == [
+        "His granddaughter Odile told Maeve so."
+    ]
+
+
+def test_a_sentence_that_stands_by_itself_is_quoted_alone() -> None:
+    own = "Odile sailed with Maeve to the northern islands in the summer."
+    assert told(f"The winch was built of oak. {own}", "Odile", "Maeve") == [own]
+
+
+def test_a_short_chinese_sentence_is_quoted_with_what_follows() -> None:
+    text = (
+        "田续赶至绵竹，正遇邓艾父子放出槛车。艾不作准备，被田续一刀斩之。"
+        + "众军皆散，各自回营歇息去了。" * 9
+    )
+    quote, *_ = told(text, "田续", "邓艾父子")
+    assert quote.startswith("田续赶至绵竹，正遇邓艾父子放出槛车。艾不作准备，被田续一刀斩之。")
+    assert len(quote) < 120
