@@ -659,7 +659,17 @@ def _beside(
     apart = list(
         {(one.source.document_id, one.source.start + one.start): one for one in found}.values()
     )
-    return apart if len(found) == len(sides) else together or apart
+    if len(apart) == len(sides) or together:
+        return apart if len(apart) == len(sides) else together
+    best, *others = _best(
+        question, "explanation", candidates[:READ_BLOCKS], passages,
+        wanted=wanted, read=read, is_alone=False,
+    )  # fmt: skip
+    for each in (best, *others):  # of descriptions the whole question finds more
+        whole = extended(each, passages[each.block.passage], text_at)
+        if len(apart) < len(sides) and not any(_covers(one, whole) for one in apart):
+            apart.append(whole)
+    return apart
 
 
 _CLAUSE = re.compile(r"(?:what|how|why|when|where|who|which)\b", re.I)
@@ -668,11 +678,12 @@ _CLAUSE = re.compile(r"(?:what|how|why|when|where|who|which)\b", re.I)
 def _side_question(question: str, side: str, sides: Sequence[str]) -> tuple[str, Intent]:
     """Return what is asked of one side of a comparison.
 
-    That is what it is, *what the station does*, or in what respect a Chinese question compares.
+    That is in what respect the question compares, else what the side is, *what the station does*.
     """
+    if asked := side_question(question, side, sides):
+        return asked, "explanation"
     if language_of(question) == "zh":
-        asked = side_question(question, side, sides)
-        return (asked, "explanation") if asked else (f"什么是{side}？", "definition")
+        return f"什么是{side}？", "definition"
     if _CLAUSE.match(side):
         return f"{side}?", "explanation"
     return f"What is {side}?", "definition"

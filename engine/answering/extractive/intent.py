@@ -338,14 +338,25 @@ _BEFORE_SIDES = lazy_regex(
     re.I,
 )
 """Words around the sides of a choice: *Should my package use Breaks or Conflicts for …*."""
+_OWNERS = lazy_regex(
+    r"(?:the |an? )?(?P<one>\w[\w .-]*?)['’]s?,? and (?:the |an? )?"
+    r"(?P<other>\w[\w .-]*?)['’]s?\s\w"
+)
+"""*Ann's and Bo's views of the dam*, of which each has some."""
+_NAMED_TWO = lazy_regex(
+    r"(?:what|how|where|when|why)\s(?:the )?(?P<one>[A-Z][\w.-]*(?: [A-Z][\w.-]*)*) and (?:the )?"
+    r"(?P<other>[A-Z][\w.-]*(?: [A-Z][\w.-]*)*)\s[a-z]"
+)
+"""*what Ann and Bo thought of the dam*."""
 _AND = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+(?:and|or|versus|vs\.?|differ\s+from)\s+", re.I)
 _COMPARE = lazy_regex(r"compare|contrast", re.I)
 _WITH = lazy_regex(r"\s+(?:with|to|from)\s+", re.I)
 
 
 _IN_RESPECT = lazy_regex(
-    r"\s+(?:on|about|regarding|concerning|in (?:terms|respect) of|when it comes to|as regards)"
-    r"\s+\w{3,}.*|在.{2,20}(?:上|方面)",
+    r"\s+(?:on|about|regarding|concerning|in (?:terms|respect) of|when it comes to|as regards|when"
+    r"|if)"
+    r"\s+\w.*|在.{2,20}(?:上|方面)",
     re.I,
 )
 
@@ -368,13 +379,16 @@ def compared_sides(question: str) -> tuple[str, ...]:
         return ()
     whole = re.sub(r"\W$", "", next(part for part in found.groups() if part).rstrip())
     whole = _BEFORE_SIDES.sub("", whole) if found["either"] else whole
+    if shared := _OWNERS.match(whole) or _NAMED_TWO.match(whole):
+        return shared["one"], shared["other"]
     parts = _AND.split(whole)
     if len(parts) < 2 or (found["many"] and _COMPARE.match(found.group())):
         parts = [side for part in parts for side in _WITH.split(part)]
     if not any(map(_IN_RESPECT.search, parts[:-1])):
         parts[-1] = _IN_RESPECT.sub("", parts[-1])
-    sides = [re.sub(r"^(?:the|an?)\s+", "", side, flags=re.I) for side in parts]
-    sides = [side.strip("\"'“” ") for side in sides if side.strip()]
+    sides = [re.sub(r"^(?:the|an?|to use|using)\s+", "", side, flags=re.I) for side in parts]
+    sides = [side.strip("\"'“” ") for side in sides]
+    sides = [side for side in sides if _COMPARING.sub("", side).strip()]
     return tuple(sides) if 2 <= len(sides) <= 4 else ()
 
 
@@ -398,13 +412,38 @@ _RESPECT = 2
 """Characters that say in what respect two are compared."""
 
 
-def side_question(question: str, side: str, sides: Iterable[str]) -> str:
-    """Return what a Chinese question asks of one side of a comparison; nothing where that is all.
+_COMPARING = lazy_regex(
+    r"\b(?:compared?|compares|comparison|contrast|difference|different|differs?|distinction|between"
+    r"|versus|vs|each other|one another|better|best|choose|prefer|pick|take|either|main|key|how"
+    r"|what['’]s|what|do|does|did|and|or|they|them|it|one|should|i|we|use|which|matter|exactly|really"
+    r"|in what ways?|relate)\b\.?",
+    re.I,
+)
+_FUNCTION_WORDS = lazy_regex(
+    r"\b(?:the|an?|in|on|of|for|to|as|with|from|is|are|was|were|my|our)\b", re.I
+)
+_ASKED_OF_ALL = lazy_regex(
+    r"^(as [^,]{2,40}, )?(?:how (?:do|does|did)|what(?:['’]s| is| are)(?: the)?(?: main| key)?)\b",
+    re.I,
+)
+_COMPARED_IN_ENGLISH = lazy_regex(
+    r"\b(?:compared?|compares|contrast|differences?|differs?|different|distinction|between|versus"
+    r"|vs|each other|one another)\b\.?",
+    re.I,
+)
+_JOINS = r"(?:and|or|from|with|to|versus|vs\.?)"
+_LEAST = 3
+"""Characters of a word that says in what respect."""
 
-    于禁和庞德的下场有什么不同 asks of each 下场.
+
+def side_question(question: str, side: str, sides: Iterable[str]) -> str:
+    """Return what a question asks of one side of a comparison; nothing where that is all.
+
+    于禁和庞德的下场有什么不同 asks of each 下场, *As bosses, how do Ann and Bo differ?* of each as
+    a boss.
     """
     if language_of(question) != "zh":
-        return ""
+        return _english_side_question(question, side, sides)
     rest = simplified(" ".join(leading_question(question).split()))
     for other in sorted(sides, key=len, reverse=True):
         if other != side:
@@ -412,6 +451,23 @@ def side_question(question: str, side: str, sides: Iterable[str]) -> str:
     rest = re.sub(rf"[和与跟及同、] ?(?={re.escape(side)})", "", rest)
     rest = _COMPARED.sub("", rest).strip(" ，、的？?。")
     return rest if count_han(rest.replace(side, "")) >= _RESPECT else ""
+
+
+def _english_side_question(question: str, side: str, sides: Iterable[str]) -> str:
+    if re.match(r"(?:what|how|why|when|where|who|which)\b", side, re.I):
+        return ""  # is a question of its own
+    rest = " ".join(question.split())
+    for other in sorted(sides, key=len, reverse=True):
+        if other != side:
+            name = rf"(?:\b(?:the|an?) )?(?<!\w){re.escape(other)}(?:['’]s?)?(?!\w)"
+            rest = re.sub(rf",?\s*\b{_JOINS}\s{name}|{name}(?:\s{_JOINS}\b)?", "", rest)
+    beside = _COMPARING.sub(" ", rest.replace(side, " "))
+    if not any(
+        len(word) >= _LEAST for word in re.findall(r"[\w-]+", _FUNCTION_WORDS.sub(" ", beside))
+    ):
+        return ""
+    rest = _COMPARED_IN_ENGLISH.sub(" ", _ASKED_OF_ALL.sub(r"\1", rest, count=1))
+    return re.sub(r"\s+(?=[,?.])", "", " ".join(rest.split())).strip(" ,;:?.")
 
 
 _THEY = lazy_regex(
