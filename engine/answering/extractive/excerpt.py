@@ -140,9 +140,10 @@ CLOSEST, CLOSE, DISPUTED = 3, {"en": 1.5, "zh": 0.5}, 4.0
 """Blocks that may be shown below the best one, and the logits that they lie below it at most; where
 vectors find it nearer, more. Of English questions where they do the best block answers .45 and one
 of both .76; of those where they do not the best one .73."""
-UNSURE, BESIDE_UNSURE = 1.5, 2
-"""Logit of an English block from which it answers with .6, and the blocks that are shown below one
-that does with less, or that defines nothing where a definition is asked for."""
+UNSURE, UNLIKELY, BESIDE_UNSURE = 1.5, 0.4, {"en": 2, "zh": 2}
+"""Logit of an English block from which it answers with .6, this probability of a Chinese one, and
+the blocks that are shown below one that does with less, or that defines nothing where a definition
+is asked for."""
 IN_A_SENTENCE = frozenset(("command", "definition", "explanation"))
 """Intents that one sentence of a block may answer."""
 LEADING = 3
@@ -188,7 +189,7 @@ def choose_excerpts(
     if first is None and intent not in WHOLE:
         first = _narrowed(question, best, passages[best.block.passage], read)
     first = first or extended(best, passages[best.block.passage], text_at)
-    others = (_below(each, intent, passages[each.block.passage], text_at) for each in close)
+    others = (_below(question, each, intent, passages, read, text_at) for each in close)
     apart: list[Excerpt] = []
     for each in others:
         if not any(_covers(one, each) or _covers(each, one) for one in (first, *apart)):
@@ -246,8 +247,18 @@ def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
             start = begins
 
 
-def _below(best: Best, intent: Intent, passage: Passage, text_at: TextAt | None) -> Excerpt:
+def _below(
+    question: str,
+    best: Best,
+    intent: Intent,
+    passages: Sequence[Passage],
+    read: Reader | None,
+    text_at: TextAt | None,
+) -> Excerpt:
     """Return a block as it is shown below another, with the list, code or steps it leads to."""
+    passage = passages[best.block.passage]
+    if intent not in WHOLE and (part := _narrowed(question, best, passage, read)):
+        return part
     if intent == "steps" or best.block.text.rstrip().endswith((":", "：")):
         return extended(best, passage, text_at, whole=WINDOW_WORDS, longest=WINDOW_WORDS)
     return short_excerpt(best, passage)
@@ -412,8 +423,10 @@ def _best(
     if read is None or logits is None or is_alone:
         return [best]
     is_undefined = intent == "definition" and not shown[row]
+    sure = LEADS if is_undefined else UNSURE
+    is_unsure = logits[row] < sure if best.likely is None else best.likely < UNLIKELY
     others = _below_best(question, row, rest, scores, logits, candidates, passages, read,
-                        sure=LEADS if is_undefined else UNSURE)  # fmt: skip
+                        is_unsure=is_unsure)  # fmt: skip
     return [best, *others]
 
 
@@ -427,14 +440,15 @@ def _below_best(
     passages: Sequence[Passage],
     read: Reader,
     *,
-    sure: float,
+    is_unsure: bool,
 ) -> list[Best]:
-    """Return what may answer in the place of the best block; more below an English logit `sure`."""
+    """Return what may answer in the place of the best block; more where that is unsure."""
     other = _second(question, row, rest, scores, candidates, passages, read)
     others = [] if other is None else [other]
-    if language_of(question) == "en" and logits[row] < sure:
+    if is_unsure:
         close = (each for each in rest[:CLOSEST] if scores[each] >= scores[row] - DISPUTED)
-        others = list(dict.fromkeys((*others, *close)))[:BESIDE_UNSURE]
+        most = BESIDE_UNSURE[language_of(question)]
+        others = list(dict.fromkeys((*others, *close)))[:most]
     return [
         Best(block=candidates[each].block, score=float(scores[each]), logit=float(logits[each]))
         for each in others

@@ -20,11 +20,11 @@ from .blocks import (
     split_blocks,
 )
 
-SHORTEST_WORDS = 90
+SHORTEST_WORDS = 120
 """An excerpt below this goes on with the next block of its section."""
 LEAST_WORDS = 10
 """A shorter first block of a section is a by-line or a date."""
-WHOLE_WORDS = 180
+WHOLE_WORDS = 260
 """A section is shown whole where it is no longer than this."""
 ITEM_WORDS = 5
 """A beginning of an item with fewer words goes on with the next sentence."""

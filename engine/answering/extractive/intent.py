@@ -386,7 +386,10 @@ def compared_sides(question: str) -> tuple[str, ...]:
         parts = [side for part in parts for side in _WITH.split(part)]
     if not any(map(_IN_RESPECT.search, parts[:-1])):
         parts[-1] = _IN_RESPECT.sub("", parts[-1])
-    sides = [re.sub(r"^(?:the|an?|to use|using)\s+", "", side, flags=re.I) for side in parts]
+    sides = [
+        re.sub(r"^(?:(?:to use|using)\s+)?(?:(?:the|an?)\s+)?", "", side, flags=re.I)
+        for side in parts
+    ]
     sides = [side.strip("\"'“” ") for side in sides]
     sides = [side for side in sides if _COMPARING.sub("", side).strip()]
     return tuple(sides) if 2 <= len(sides) <= 4 else ()

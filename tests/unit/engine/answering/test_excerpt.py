@@ -303,6 +303,10 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("周六和诸葛明争着出城，双方的做法有何异同？", ("周六", "诸葛明")),
         ("RAID 5 和 RAID 6 相比各有什么优缺点？", ("RAID 5", "RAID 6")),
         ("两人的性格有什么差别？", ()),
+        ("How do Ann's and Bo's views of the dam differ?", ("Ann", "Bo")),
+        ("Gull versus Petrel, how do they compare?", ("Gull", "Petrel")),
+        ("Is it better to use a lug or a gaff?", ("lug", "gaff")),
+        ("How does the lug differ from the gaff when it blows?", ("lug", "gaff")),
     ],
 )
 def test_the_sides_of_a_comparison_are_read_off_the_question(
@@ -635,6 +639,22 @@ def test_a_chinese_block_that_is_read_as_hardly_answering_is_doubted(
     assert "铜灯" in draft.text
 
 
+@pytest.mark.parametrize(("logit", "is_told"), [(6.0, False), (1.0, True)])
+def test_below_a_chinese_block_that_hardly_answers_the_next_one_is_shown(
+    logit: float, *, is_told: bool
+) -> None:
+    texts = ("灯塔用铜灯照明，灯塔高四十米。", "灯塔的灯油由渔船运来，灯塔建在岛上。")
+    sources = [
+        replace(_passage(text, name=text[:4] + text[-3:]), scores={"fused": 1.0}) for text in texts
+    ]
+    likeness = _WithVectors({"铜灯": logit, "灯油": logit - 1.0}, {})
+
+    draft = _asked("灯塔为什么夜里一直亮着？", sources, likeness=likeness)
+
+    assert "铜灯" in draft.text
+    assert ("灯油" in draft.text) is is_told
+
+
 @pytest.mark.parametrize(
     ("block", "sentences", "is_block"),
     [(6.0, 1.0, True), (6.0, 5.5, False), (1.5, 1.0, False), (0.5, -1.0, False)],
@@ -782,7 +802,7 @@ def test_a_sentence_that_leans_on_the_one_before_it_does_not_stand_first() -> No
 
 def test_a_long_block_does_not_begin_with_what_stands_before_it() -> None:
     told = " ".join(
-        f"Because of storm {n} the Gull lay still in the yard for weeks." for n in range(9)
+        f"Because of storm {n} the Gull lay still in the yard for weeks." for n in range(22)
     )
     source = _passage(f"## The Gull\n\n{OTHERS}\n\n{told}\n")
 
@@ -1297,7 +1317,7 @@ def test_what_adjoins_the_best_part_and_answers_nearly_as_well_is_shown_with_it(
     assert "Rest." not in both
     alone = excerpt_of(some, "How do I start the winch?", {"key first": -4.0, "Then start": 5.0})
     assert "Make the key first." in alone, "its beginning leans on it"
-    apart = manual(f"Make the key first. {FILLER}", f"The winch: start it. {FILLER}")
+    apart = manual(f"Make the key first. {FILLER}", f"The winch: start it. {FILLER}", FILLER)
     only = excerpt_of(apart, "How do I start the winch?", {"key first": -4.0, "start it": 5.0})
     assert "Make the key first." not in only
 

@@ -132,6 +132,17 @@ def test_of_several_questions_the_first_leads(question: str, first: str) -> None
         ("缆与索的区别是什么？", ["", ""]),
         ("Samba和NFS的性能有什么不同？", ["Samba的性能", "NFS的性能"]),
         (f"甲山和乙山的高度{' ' * 3000}有什么区别？", ["甲山的高度", "乙山的高度"]),
+        ("As captains, how do Ann and Bo differ?", ["As captains, Ann", "As captains, Bo"]),
+        ("How do Ann's and Bo's views of the dam differ?",
+         ["Ann's views of the dam", "Bo's views of the dam"]),
+        ("Compare what the Mill and the Quay people said the dam would do to the eels.",
+         ["what the Mill people said the dam would do to the eels",
+          "what the Quay people said the dam would do to the eels"]),
+        ("How do apt and aptitude differ in speed?", ["apt in speed", "aptitude in speed"]),
+        ("What is the difference between the Gull and the Petrel?", ["", ""]),
+        ("Gull versus Petrel, how do they compare?", ["", ""]),
+        ("Is it better to use a lug or a gaff?", ["", ""]),
+        ("What is the difference between what Ann does and what Bo does?", ["", ""]),
     ],
 )  # fmt: skip
 def test_each_side_is_asked_for_what_is_compared(question: str, asked: list[str]) -> None:
