@@ -52,6 +52,8 @@ from .extent import (
     LEAST_WORDS,
     SHORTEST_WORDS,
     SIBLINGS,
+    WHOLE_STEPS,
+    WHOLE_WORDS,
     Best,
     Excerpt,
     extended,
@@ -188,7 +190,8 @@ def choose_excerpts(
     first = outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
     if first is None and intent not in WHOLE:
         first = _narrowed(question, best, passages[best.block.passage], read)
-    first = first or extended(best, passages[best.block.passage], text_at)
+    whole = WHOLE_STEPS if intent in FROM_START else WHOLE_WORDS
+    first = first or extended(best, passages[best.block.passage], text_at, whole=whole)
     others = (_below(question, each, intent, passages, read, text_at) for each in close)
     apart: list[Excerpt] = []
     for each in others:
@@ -651,7 +654,7 @@ def _beside(
         best, *_ = _best(
             question, "comparison", both[:READ_BLOCKS], passages, wanted=wanted, read=read
         )
-        together = [extended(best, passages[best.block.passage], text_at)]
+        together = [extended(best, passages[best.block.passage], text_at, whole=WHOLE_STEPS)]
         titled = all(set(tokens(side)) <= set(tokens(best.block.heading)) for side in sides)
         items = _listed_of(sides, best.block, candidates)
         if items:

@@ -24,8 +24,9 @@ SHORTEST_WORDS = 120
 """An excerpt below this goes on with the next block of its section."""
 LEAST_WORDS = 10
 """A shorter first block of a section is a by-line or a date."""
-WHOLE_WORDS = 260
-"""A section is shown whole where it is no longer than this."""
+WHOLE_WORDS, WHOLE_STEPS = 220, 260
+"""A section is shown whole where it is no longer than this, one of steps or that compares where no
+longer than that."""
 ITEM_WORDS = 5
 """A beginning of an item with fewer words goes on with the next sentence."""
 LISTED = ("list", "entry")
