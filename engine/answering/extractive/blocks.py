@@ -25,7 +25,7 @@ Form = Literal["prose", "list", "entry", "code", "table"]
 
 LONGEST_CAPTION = 80
 """Words of a paragraph that still counts as the caption of what stands below it."""
-LONGEST_WORDS = 260
+LONGEST_WORDS = 220
 """Words of an excerpt, at most; two Chinese characters count as one."""
 WINDOW_WORDS = 130
 """Words that a reader takes in at once."""

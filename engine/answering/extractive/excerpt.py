@@ -52,6 +52,7 @@ from .extent import (
     LEAST_WORDS,
     SHORTEST_WORDS,
     SIBLINGS,
+    WHOLE_DEFINITION,
     WHOLE_STEPS,
     WHOLE_WORDS,
     Best,
@@ -126,6 +127,8 @@ SIGNED = 2.0
 """The same where nothing reads."""
 AROUND_WORDS = 130
 """Words shown around the sentence that says a fact, at most."""
+STANDS_ALONE = 90
+"""Words from which on a block is not joined with what stands before it."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
 PLAIN, PLAINLY = 1.0, 1.0
@@ -191,6 +194,7 @@ def choose_excerpts(
     if first is None and intent not in WHOLE:
         first = _narrowed(question, best, passages[best.block.passage], read)
     whole = WHOLE_STEPS if intent in FROM_START else WHOLE_WORDS
+    whole = WHOLE_DEFINITION if intent == "definition" else whole
     first = first or extended(best, passages[best.block.passage], text_at, whole=whole)
     others = (_below(question, each, intent, passages, read, text_at) for each in close)
     apart: list[Excerpt] = []
@@ -619,7 +623,7 @@ def _with_adjoining(
     if block.form == "entry":
         return block
     text = passages[block.passage].text
-    is_long = count_words(block.text) >= SHORTEST_WORDS
+    is_long = count_words(block.text) >= STANDS_ALONE
     for other in near:
         if not in_section(other, block) or (is_long and other.start < block.start):
             continue

@@ -24,9 +24,9 @@ SHORTEST_WORDS = 120
 """An excerpt below this goes on with the next block of its section."""
 LEAST_WORDS = 10
 """A shorter first block of a section is a by-line or a date."""
-WHOLE_WORDS, WHOLE_STEPS = 220, 260
-"""A section is shown whole where it is no longer than this, one of steps or that compares where no
-longer than that."""
+WHOLE_DEFINITION, WHOLE_WORDS, WHOLE_STEPS = 120, 220, 260
+"""A section is shown whole where it is no longer than this: for a definition, in general, for steps
+and comparisons."""
 ITEM_WORDS = 5
 """A beginning of an item with fewer words goes on with the next sentence."""
 LISTED = ("list", "entry")
@@ -164,7 +164,7 @@ def extended(
     section = _section_start(block, blocks, source)
     last = rest[-1].end if rest else end
     if section is not None and count_words(text[section:last]) <= whole:
-        start, end = section, last
+        start, end, longest = section, last, max(longest, whole)
     elif block.form != "entry":
         start = _standing_start(block, blocks, longest=longest)
         for other in rest:
