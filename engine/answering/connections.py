@@ -135,6 +135,8 @@ class ConnectionAnswerer:
     ) -> Draft | None:
         """Return the connection; None where none is asked for, or neither thing is known.
 
+        None, too, where nothing connects what is known with what is only described.
+
         `find` gives the passages that retrieval finds for the question.
         """
         pairs = connection_pairs(question)
@@ -162,12 +164,14 @@ class _End:
 class _Step:
     """A passage that says what one has to do with the other, and how long a step it makes.
 
-    `pronoun` is the name of what the first word of it stands for; `predicate` is what the graph
-    takes from it, empty where that is only that both are named.
+    `own` is the sentence of the passage that says so; `pronoun` is the name of what the first word
+    of it stands for; `predicate` is what the graph takes from it, empty where that is only that
+    both are named.
     """
 
     quote: SourceQuote
     length: float
+    own: SourceQuote
     pronoun: str = ""
     predicate: str = ""
 
@@ -299,7 +303,7 @@ class _Connection:
     def _directly(self, one: _End, other: _End, steps: Sequence[_Step]) -> list[str]:
         """Return what one has to do with the other in a sentence, then further ones."""
         first, *further = steps
-        farthest = first.length + _NEAR + (_TIED if _TIE.search(first.quote.quote) else 0.0)
+        farthest = first.length + _NEAR + (_TIED if _TIE.search(first.own.quote) else 0.0)
         near = [step for step in further if step.length <= farthest][: _DIRECT - 1]
         told = self._told(one, other, first)
         head = self._say(
@@ -336,7 +340,7 @@ class _Connection:
 
     def _stated(self, one: _End, other: _End, found: Sequence[_Step]) -> list[_Step]:
         """Add the predicates that the graph takes from sentences that name both."""
-        steps = {_place(step.quote): step for step in found}
+        steps = {_place(step.own): step for step in found}
         for edge in self.explorer.between(one.id, other.id, evidences=_EVIDENCES):
             predicate = "" if edge.predicate == OCCURS_WITH else edge.predicate
             told = f"{edge.source_name} – {predicate} – {edge.target_name}" if predicate else ""
@@ -355,7 +359,7 @@ class _Connection:
         """
         steps = [
             replace(step, length=round(step.length - _TIED, 6))
-            if _TIE.search(step.quote.quote)
+            if _TIE.search(step.own.quote)
             else step
             for step in self._steps(one, other)
         ]
@@ -409,8 +413,9 @@ class _Connection:
         """Return a step's sentence with its mark; what a pronoun or no name stands for is named."""
         quoted = self._quoted(step.quote)
         if step.pronoun:
+            is_first = step.own.start == step.quote.start
             named, count = _PRONOUN.subn(f"[{step.pronoun}]", quoted, count=1)
-            return named if count else f"{step.pronoun}{self._say(': ', '：')}{quoted}"
+            return named if count and is_first else f"{step.pronoun}{self._say(': ', '：')}{quoted}"
         return quoted
 
     def _else(self, one: _End, other: _End, passed: set[str]) -> list[str]:
@@ -434,7 +439,7 @@ class _Connection:
         if not all(some and some[0].length <= _GOOD for some in steps):
             return []
         (first,), (second,) = steps
-        if not any(step.predicate or _TIE.search(step.quote.quote) for step in (first, second)):
+        if not any(step.predicate or _TIE.search(step.own.quote) for step in (first, second)):
             return []
         places = dict.fromkeys(_place(step.quote) for step in (first, second))
         if len(places) < 2 or all(self._number(step.quote) for step in (first, second)):
@@ -464,9 +469,8 @@ class _Connection:
                 f"这些文档中没有把{one.name}与{other.name}联系起来的说法。",
             )
         ]
-        if one.view and other.view:
-            documents = self.explorer.common_documents(one.id, other.id)
-            lines += [self._named_in(documents)] if documents else []
+        documents = self.explorer.common_documents(one.id, other.id)
+        lines += [self._named_in(documents)] if documents else []
         for end in (one, other):
             lines += self._closest(end)
         return self._made(lines, detail=f"no way from {one.name} to {other.name}", abstained=True)
@@ -618,14 +622,15 @@ def _of_chunk(
         ):
             continue
         length += _POOR if _is_poor(text) else 0.0
-        if has_han(text):
+        own = _quote_of(chunk, *span)
+        if is_chinese(text):
             span = (span[0], _continued(chunk.text, spans, span))
         elif not stands_alone(text) and not _PRONOUN.match(text):
             span = (_antecedent(chunk.text, spans, span), span[1])
         length += 0.0 if stands_alone(text) or pronoun else _NEXT
         length += _SPOKEN if _SPEECH.search(text) else 0.0
         length -= _TOLD if (all(held) or pronoun) and _tells_role(text, names, pronoun) else 0.0
-        yield _Step(_quote_of(chunk, *span), round(length, 6), pronoun)
+        yield _Step(_quote_of(chunk, *span), round(length, 6), own, pronoun)
 
 
 def _continued(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> int:
@@ -636,6 +641,7 @@ def _continued(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, int
     start, end = span
     for begins, ends in spans:
         is_next = begins >= end and not text[end:begins].strip() and "\n\n" not in text[end:begins]
+        is_next = is_next and not _ITEM.match(text, begins)
         if is_next and end - start < _SHORT and ends - start <= 2 * _SHORT:
             end = ends
     return end
@@ -649,7 +655,9 @@ def _antecedent(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, in
     before = [start for start, end in spans if end <= span[0] and not text[end : span[0]].strip()]
     start = before[-1] if before else span[0]
     is_near = "\n\n" not in text[start : span[1]] and span[1] - start <= _MAX_QUOTE
-    is_apart = _ITEM.match(text, span[0]) or _is_heading(text[start : span[0]])
+    is_item = _ITEM.match(text, start) or _ITEM.match(text, span[0])
+    is_said = text[start] in "\"'“‘" or text[start].isupper()
+    is_apart = is_item or not is_said or _is_heading(text[start : span[0]])
     return start if is_near and not is_apart else span[0]
 
 

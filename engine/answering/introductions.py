@@ -83,7 +83,8 @@ TITLE = r"(?:(?:Mrs?|Ms|Miss|Dr|Prof|Professor|Captain|Capt|Sir|Dame)\.?\s+)"
 """A title before a name, with the space behind it."""
 _OFFICE = r"(?-i:(?:[a-z-]+,?\s+){0,5}[a-z-]+(?:\s(?:of|for)\s(?:the\s)?[\w ]{2,40})?)"
 _HEADS = (
-    "chair(?:s|ed)|heads|headed|leads|led|runs|ran|directs|directed|owns|owned|founded|commands"
+    r"(?:chair(?:s|ed)|head(?:s|ed)|leads|led|direct(?:s|ed)|owns|owned|founded|commands|runs)"
+    r"\s(?:the|its|our|their|his|her)\s(?!way\b)"
 )
 _CLOSES = r"(?=[,.;:!?)]|$|\s+(?:and|of)\b)"  # not *to call her sister, Catherine took*
 _SPEAKS = r"(?<!said )(?<!cried )(?<!asked )(?<!replied )(?<!returned )"
@@ -106,7 +107,7 @@ def _first_part(phrase: str) -> str:
 
 def _is_part(word: str) -> bool:
     last = word.rpartition("-")[2]
-    if last in _NO_PERSON:
+    if not last or last in _NO_PERSON:
         return False
     is_known = type_of_phrase(last) == "PERSON" or last.casefold() in _PERSONS
     return is_known or ROLE.fullmatch(last) is not None
@@ -117,7 +118,8 @@ def introduction(text: str, person: str) -> int:
 
     *Fred, Scrooge's nephew* or *Tim Cratchit ("Tiny Tim"), a cripple* at the beginning of a
     sentence: 3; elsewhere, as *the station's bursar, Lionel Garrod-Pyke*, or there without a word
-    for what a person is: 2; *the fiddler Tam Gillebrand*: 1. 姓周，名仓 and 徐庶者，颍川人也: 3.
+    for what a person is, or *Ann Reed, who chairs the board*: 2; *the fiddler Tam Gillebrand*: 1.
+    姓周，名仓 and 徐庶者，颍川人也: 3.
     """
     if language_of(person) == "zh":
         return 3 if _introduces_in_chinese(text, person) else 0
@@ -131,7 +133,7 @@ def introduction(text: str, person: str) -> int:
         first = None
     if first and _holds_role(first["role"]):
         return 2 if _says_little(first["role"]) else 3
-    if re.search(rf"\b{re.escape(person.strip(_QUOTES))}, who (?:{_HEADS})\b", text):
+    if re.search(rf"\b{re.escape(person.strip(_QUOTES))}, who {_HEADS}", text):
         return 2
     owner = r"(?:['’]s|\b(?:the|our|my|his|her|their))"  # *a boy, Captain Ahab* speaks to him
     office = rf"{owner}\s+(?P<role>{_OFFICE})(?:,|\s+is)\s+{TITLE}?{name}{_CLOSES}"

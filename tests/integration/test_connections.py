@@ -369,7 +369,8 @@ def test_chapters_of_a_book_are_told_with_their_sections_and_not_by_its_licence(
     folder.mkdir()
     (folder / "1.md").write_text(
         "# 1. Scope\n\nThis manual is free software under the terms of a public licence.\n\n"
-        "The purpose of this manual is to describe how lamps are kept on the northern islands.\n",
+        "The purpose of this manual is to describe how lamps are kept on the northern islands.\n"
+        "\n```sh\n## wipe the lens first\n```\n",
         "utf8",
     )
     for number, (title, sections) in enumerate(
@@ -385,6 +386,32 @@ def test_chapters_of_a_book_are_told_with_their_sections_and_not_by_its_licence(
     assert "- The purpose of this manual is to describe how lamps" in answer.text
     assert "free software" not in answer.text
     assert re.search(r"- Oil \[\d\]: Buying oil; Storing oil\n", answer.text)
+    assert "wipe the lens" not in answer.text
+
+
+def test_the_parts_of_a_book_stand_above_their_chapters(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("parts") / "lamps"
+    folder.mkdir()
+    listed = (
+        "# Contents\n\n### Part I: Using Lamps\n\n- Chapter 1: Oil\n- Chapter 2: Wicks\n\n"
+        "### Part II: Making Lamps\n\n- Chapter 3: Glass\n- Chapter 4: Brass\n\n## How to order\n"
+    )
+    (folder / "index.md").write_text(listed, "utf8")
+    for name in ("Oil", "Wicks", "Glass"):
+        text = f"# {name}\n\nThe keeper of the light reads of {name.lower()} in the evening.\n"
+        (folder / f"{name.lower()}.md").write_text(text, "utf8")
+    with open_engine(folder.parent / "library") as engine:
+        engine.add(folder)
+        answer = engine.ask("What are the main topics of these documents?")
+        check(engine, answer)
+
+    assert re.search(
+        r"Part I: Using Lamps:\n- Oil \[\d\]\n- Wicks \[\d\]\n"
+        r"Part II: Making Lamps:\n- Glass \[\d\]\n- Brass \[\d\]",
+        answer.text,
+    )
 
 
 def test_dated_events_of_both_languages_are_told_in_order_with_their_dates(

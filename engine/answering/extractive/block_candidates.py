@@ -45,7 +45,7 @@ READ, BOUNDS = 0.6, (-8.0, 11.0)
 PLACES, FARTHEST = 6, -8.0
 """Blocks that are read to tell how likely their sentences are, and how far sentences of blocks that
 were not read lie below the best."""
-LEAD_SENTENCES = 4
+LEAD_SENTENCES = 3
 """Sentences of a block that are read, those with most of the question's words."""
 LEAST_WORDS = 4
 """Words of a sentence that is read."""

@@ -87,8 +87,8 @@ class WholeReader(Protocol):
 
 
 READ_BLOCKS, MORE_BLOCKS = 7, {"en": 12, "zh": 8}
-"""Blocks that reach the reader, and those that do where none of these answers plainly: reading a
-Chinese one takes three times as long."""
+"""Blocks that reach the reader (`READ_AT_ONCE` at a time), and those that do where none of these
+answers plainly: reading a Chinese one takes three times as long."""
 NEAREST_BLOCKS = 12
 """Blocks in another language that are read."""
 PART = 130
@@ -688,7 +688,8 @@ def _beside(
     )  # fmt: skip
     for each in (best, *others):  # of descriptions the whole question finds more
         whole = extended(each, passages[each.block.passage], text_at)
-        if len(apart) < len(sides) and not any(_covers(one, whole) for one in apart):
+        is_new = not any(_covers(one, whole) or _covers(whole, one) for one in apart)
+        if len(apart) < len(sides) and is_new:
             apart.append(whole)
     return apart
 

@@ -25,8 +25,8 @@ SHORTEST_WORDS = 120
 LEAST_WORDS = 10
 """A shorter first block of a section is a by-line or a date."""
 WHOLE_DEFINITION, WHOLE_WORDS, WHOLE_STEPS = 120, 220, 260
-"""A section is shown whole where it is no longer than this: for a definition, in general, for steps
-and comparisons."""
+"""A section is shown whole where it is no longer than this: for a definition, in general, for
+steps, commands and comparisons."""
 ITEM_WORDS = 5
 """A beginning of an item with fewer words goes on with the next sentence."""
 LISTED = ("list", "entry")

@@ -348,6 +348,8 @@ _NAMED_TWO = lazy_regex(
     r"(?P<other>[A-Z][\w.-]*(?: [A-Z][\w.-]*)*)\s[a-z]"
 )
 """*what Ann and Bo thought of the dam*."""
+_OF_OTHERS = lazy_regex(r"\s(?:with|from)\s", re.I)
+"""Leads to a further side: *what Ann and Bo do with what Cy does*."""
 _AND = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+(?:and|or|versus|vs\.?|differ\s+from)\s+", re.I)
 _COMPARE = lazy_regex(r"compare|contrast", re.I)
 _WITH = lazy_regex(r"\s+(?:with|to|from)\s+", re.I)
@@ -377,11 +379,12 @@ def compared_sides(question: str) -> tuple[str, ...]:
     found = _SIDES.search(_EACH_OTHER.sub("", " ".join(question.split())))
     if found is None:
         return ()
-    whole = re.sub(r"\W$", "", next(part for part in found.groups() if part).rstrip())
+    whole = re.sub(r"[^\w#+)]$", "", next(part for part in found.groups() if part).rstrip())
     whole = _BEFORE_SIDES.sub("", whole) if found["either"] else whole
-    if shared := _OWNERS.match(whole) or _NAMED_TWO.match(whole):
-        return shared["one"], shared["other"]
     parts = _AND.split(whole)
+    shared = _OWNERS.match(whole) or _NAMED_TWO.match(whole)
+    if shared and len(parts) == 2 and not _OF_OTHERS.search(whole):
+        return shared["one"], shared["other"]
     if len(parts) < 2 or (found["many"] and _COMPARE.match(found.group())):
         parts = [side for part in parts for side in _WITH.split(part)]
     if not any(map(_IN_RESPECT.search, parts[:-1])):
@@ -391,7 +394,7 @@ def compared_sides(question: str) -> tuple[str, ...]:
         for side in parts
     ]
     sides = [side.strip("\"'“” ") for side in sides]
-    sides = [side for side in sides if _COMPARING.sub("", side).strip()]
+    sides = [side for side in sides if side and not _ASKS_ALONE.fullmatch(side)]
     return tuple(sides) if 2 <= len(sides) <= 4 else ()
 
 
@@ -425,16 +428,17 @@ _COMPARING = lazy_regex(
 _FUNCTION_WORDS = lazy_regex(
     r"\b(?:the|an?|in|on|of|for|to|as|with|from|is|are|was|were|my|our)\b", re.I
 )
-_ASKED_OF_ALL = lazy_regex(
-    r"^(as [^,]{2,40}, )?(?:how (?:do|does|did)|what(?:['’]s| is| are)(?: the)?(?: main| key)?)\b",
+_ASKS_ALONE = lazy_regex(
+    r"(?:and\s)?(?:how|which|what|is|are|do|does|did|should)\b"
+    r"(?:\s(?:do|does|did|they|it|one|is|are|i|we|better|best|use|choose|compare|differ|to))*\W*",
     re.I,
 )
+"""A clause that only asks: *how do they compare*."""
 _COMPARED_IN_ENGLISH = lazy_regex(
     r"\b(?:compared?|compares|contrast|differences?|differs?|different|distinction|between|versus"
     r"|vs|each other|one another)\b\.?",
     re.I,
 )
-_JOINS = r"(?:and|or|from|with|to|versus|vs\.?)"
 _LEAST = 3
 """Characters of a word that says in what respect."""
 
@@ -457,20 +461,28 @@ def side_question(question: str, side: str, sides: Iterable[str]) -> str:
 
 
 def _english_side_question(question: str, side: str, sides: Iterable[str]) -> str:
+    """Return the side with what stands before and behind all sides that says in what respect."""
     if re.match(r"(?:what|how|why|when|where|who|which)\b", side, re.I):
         return ""  # is a question of its own
-    rest = " ".join(question.split())
-    for other in sorted(sides, key=len, reverse=True):
-        if other != side:
-            name = rf"(?:\b(?:the|an?) )?(?<!\w){re.escape(other)}(?:['’]s?)?(?!\w)"
-            rest = re.sub(rf",?\s*\b{_JOINS}\s{name}|{name}(?:\s{_JOINS}\b)?", "", rest)
-    beside = _COMPARING.sub(" ", rest.replace(side, " "))
-    if not any(
-        len(word) >= _LEAST for word in re.findall(r"[\w-]+", _FUNCTION_WORDS.sub(" ", beside))
-    ):
+    text = " ".join(leading_question(question).split())
+    begin, end = len(text), 0
+    for each in sides:
+        at = text.find(each, end)
+        if at < 0:
+            return ""
+        begin, end = min(begin, at), at + len(each)
+    owned = re.match(r"['’]s?(?!\w)", text[end:])
+    behind = text[end:][owned.end() if owned else 0 :].strip()
+    manner = re.match(r"as [^,]{2,40},\s", text[:begin], re.I)
+    said = _FUNCTION_WORDS.sub(" ", _COMPARING.sub(" ", behind))
+    is_told = any(len(word) >= _LEAST for word in re.findall(r"[\w-]+", said))
+    if not is_told and manner is None:
         return ""
-    rest = _COMPARED_IN_ENGLISH.sub(" ", _ASKED_OF_ALL.sub(r"\1", rest, count=1))
-    return re.sub(r"\s+(?=[,?.])", "", " ".join(rest.split())).strip(" ,;:?.")
+    clause = re.search(r"\b(?:what|how|where|when|why)\s(?:the\s)?$", text[:begin], re.I)
+    before = manner.group() if manner else clause.group() if clause else ""
+    rest = _COMPARED_IN_ENGLISH.sub(" ", behind) if is_told else ""
+    name = f"{side}{owned.group()}" if owned and not clause else side
+    return " ".join(f"{before}{name} {rest}".split()).strip(" ,;:?.")
 
 
 _THEY = lazy_regex(

@@ -80,6 +80,7 @@ _BESIDE = 0.02
 _ON_BOOK, _SECTIONS = 3, 5
 """Sentences on a book, and sections named of a chapter."""
 _HEADING = re.compile(r"^#{2,3} +(\S.{0,80})$", re.MULTILINE)
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _ABOUT_BOOK = "What is {} about?"
 _STORY = "story tale plot novel book course beginning end life fate development"
 """Words beside a person in a question for what happens to that person."""
@@ -442,11 +443,12 @@ class _Page(SubjectPage):
         ]
         apart = self.say("; ", "；")
         if len(chapters) <= TOLD_PARTS:
-            told = [apart.join(self._sections(unit)) for unit in chapters]
-            return [
-                f"- {name}{self.say(': ', '：')}{below}" if below else f"- {name}"
-                for name, below in zip(names, told, strict=True)
-            ]
+            lines = []
+            for at, (name, unit) in enumerate(zip(names, chapters, strict=True)):
+                below = apart.join(self._sections(unit))
+                lines += [f"{book.parts[at]}{self.say(':', '：')}"] if at in book.parts else []
+                lines.append(f"- {name}{self.say(': ', '：')}{below}" if below else f"- {name}")
+            return lines
         size = math.ceil(len(chapters) / (TOLD_PARTS // 2))
         starts = sorted({0, *book.parts}) if book.parts else list(range(0, len(chapters), size))
         lines = []
@@ -458,13 +460,18 @@ class _Page(SubjectPage):
         return lines
 
     def _sections(self, unit: Unit) -> list[str]:
-        """Return titles of the sections of a chapter in their order, some of many."""
+        """Return titles of the sections of a chapter in their order, some of many.
+
+        None of a chapter of which no more is there than its line in an index.
+        """
+        if unit.called:
+            return []
         above = {unit.title, plain_title(unit.chunks[0].title)}
         found = dict[str, None]()
         for chunk in unit.chunks:
             below = [plain_title(each) for each in chunk.headings]
             own = [each for each in below if each not in above][:1]
-            inside = [] if own else map(plain_title, _HEADING.findall(chunk.text))
+            inside = [] if own else map(plain_title, _HEADING.findall(_FENCED.sub("", chunk.text)))
             found.update(dict.fromkeys([*own, *(each for each in inside if each not in above)]))
         return spread_evenly([each for each in found if is_telling(each)], _SECTIONS)
 

@@ -14,12 +14,15 @@ _YEAR = re.compile(
     r"(?! ?(?:bytes|packages|files|people|pages|words|k?m\b|tonnes|pounds))"
     r"|(?<!\d)(1[0-9]\d\d|20\d\d)(?=\s?年)"
 )
-_MONTHS = "january february march april may june july august september october november december"
-_DAY = re.compile(
-    rf"(?P<day>\d{{1,2}})? ?(?P<month>{_MONTHS.replace(' ', '|')})(?: (?P<late>\d{{1,2}}),)?"
-    r"|(?P<han>\d{1,2})月(?:(?P<tag>\d{1,2})日)?",
-    re.IGNORECASE,
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
+_BEFORE_YEAR = re.compile(
+    rf"(?:\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)? )?\b(?P<month>{'|'.join(_MONTHS)})"
+    r"(?: (?P<late>\d{1,2})(?:st|nd|rd|th)?)?,? $"
 )
+_BEHIND_YEAR = re.compile(r"\s?年\s?(?P<month>\d{1,2})\s?月(?:\s?(?P<day>\d{1,2})\s?日)?")
 _FEW_YEARS, _OUTER, _GAP, _BEFORE, _NUMBERS = 3, 0.02, 100, 0.4, 2
 """Fewer years are not told; share of the years left out at either end; years before such a gap are
 numbers (*uids from 1000*) where they are at most this share of all, and so many different ones."""
@@ -32,14 +35,15 @@ def dated(found: Iterable[Said]) -> dict[Said, tuple[int, int, int]]:
         year = _YEAR.search(said.text)
         if year is None:
             continue
-        near = said.text[max(0, year.start() - 18) : year.end() + 8]
-        day = _DAY.search(near)
+        which = 1 if year[1] else 2
+        english = _BEFORE_YEAR.search(said.text[: year.start(which)])
+        han = _BEHIND_YEAR.match(said.text, year.end(which))
         month, number = 0, 0
-        if day and day["month"]:
-            month = _MONTHS.split().index(day["month"].casefold()) + 1
-            number = int(day["day"] or day["late"] or 0)
-        elif day:
-            month, number = int(day["han"]), int(day["tag"] or 0)
+        if english:
+            month = _MONTHS.index(english["month"]) + 1
+            number = int(english["day"] or english["late"] or 0)
+        elif han:
+            month, number = int(han["month"]), int(han["day"] or 0)
         dates[said] = (int(year[1] or year[2]), month, number)
     return dates
 

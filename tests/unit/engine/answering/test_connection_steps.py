@@ -36,3 +36,19 @@ def test_a_short_chinese_sentence_is_quoted_with_what_follows() -> None:
     quote, *_ = told(text, "田续", "邓艾父子")
     assert quote.startswith("田续赶至绵竹，正遇邓艾父子放出槛车。艾不作准备，被田续一刀斩之。")
     assert len(quote) < 120
+
+
+def test_what_follows_under_a_heading_or_as_an_item_is_not_joined() -> None:
+    text = "陆听澜见过沈望舒。\n## 婚事\n王安石娶了李氏为妻。"
+    assert told(text, "陆听澜", "沈望舒") == ["陆听澜见过沈望舒。"]
+    items = "- The winch is old.\nHis son Odile met Maeve."
+    assert told(items, "Odile", "Maeve") == ["His son Odile met Maeve."]
+
+
+def test_the_sentence_that_says_so_is_known_within_what_is_quoted() -> None:
+    text = "陆听澜是沈望舒的父亲。两人都住在城里，常在一起。"
+    chunk = Chunk(id="c", document_id="a.md", title="Notes", text=text, end=len(text))
+    patterns = [re.compile("陆听澜"), re.compile("沈望舒")]
+    (step,) = _of_chunk(chunk, patterns, (False, False))
+    assert step.own.quote == "陆听澜是沈望舒的父亲。"
+    assert step.quote.quote == text

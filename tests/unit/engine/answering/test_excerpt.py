@@ -307,6 +307,8 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("Gull versus Petrel, how do they compare?", ("Gull", "Petrel")),
         ("Is it better to use a lug or a gaff?", ("lug", "gaff")),
         ("How does the lug differ from the gaff when it blows?", ("lug", "gaff")),
+        ("What is the difference between main and develop?", ("main", "develop")),
+        ("Compare Ann's and Bo's and Cy's nets", ("Ann's", "Bo's", "Cy's nets")),
     ],
 )
 def test_the_sides_of_a_comparison_are_read_off_the_question(

@@ -143,6 +143,12 @@ def test_of_several_questions_the_first_leads(question: str, first: str) -> None
         ("Gull versus Petrel, how do they compare?", ["", ""]),
         ("Is it better to use a lug or a gaff?", ["", ""]),
         ("What is the difference between what Ann does and what Bo does?", ["", ""]),
+        ("Explain the practical difference between main and develop.", ["", ""]),
+        ("I am building a boat. How do lugs and gaffs differ?", ["", ""]),
+        ("How do HTTP and HTTP/2 differ in latency?", ["HTTP in latency", "HTTP/2 in latency"]),
+        ("How do C++ and C# differ in speed?", ["C++ in speed", "C# in speed"]),
+        ("Does the lug differ from the gaff if it blows?",
+         ["lug if it blows", "gaff if it blows"]),
     ],
 )  # fmt: skip
 def test_each_side_is_asked_for_what_is_compared(question: str, asked: list[str]) -> None:

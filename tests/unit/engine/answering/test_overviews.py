@@ -28,9 +28,10 @@ from engine.answering.global_search.sentences import (
     sentences_of,
 )
 from engine.answering.global_search.standalone import introduces
-from engine.answering.global_search.timeline import year_span
+from engine.answering.global_search.timeline import dated, year_span
 from engine.answering.global_search.topics import Unit
 from engine.answering.global_search.windows import best_windows, widened
+from engine.answering.introductions import introduction
 from engine.storage.graph_api import Chunk
 
 
@@ -676,6 +677,30 @@ def test_who_heads_an_institution_is_introduced_by_that() -> None:
     said = introduce("Ann Reed", {"Ann Reed"}, [chunk(text)], chinese=False, is_person=True)
     assert said is not None
     assert said.is_told
+
+
+def test_who_ran_or_led_something_else_is_not_introduced_by_that() -> None:
+    assert introduction("Ann Reed, who led the way, came back.", "Ann Reed") == 0
+    assert introduction("Ann Reed, who owned nothing, came back.", "Ann Reed") == 0
+    assert introduction("Ann Reed, a clever - and kind - teacher, was there.", "Ann Reed") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("The light of the quay was first lit on 14 October 1887 by Ann Eck.", (1887, 10, 14)),
+        ("The horn of the quay was sold to a museum in May 1931 by the board.", (1931, 5, 0)),
+        ("Ann Eck was elected mayor of the town of Kelder in 1902 by a few votes.", (1902, 0, 0)),
+        ("The march of the keepers of the northern lights began in 1914.", (1914, 0, 0)),
+        ("海岛灯塔的管理所于1950年3月2日正式成立。", (1950, 3, 2)),
+        ("灯塔始建于1949年，次年5月完工，由海军管理。", (1949, 0, 0)),
+    ],
+)
+def test_an_event_has_the_month_that_stands_at_its_year(
+    text: str, date: tuple[int, int, int]
+) -> None:
+    said = Said(chunk(text), 0, len(text))
+    assert dated([said]) == {said: date}
 
 
 @pytest.mark.parametrize(
