@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -30,16 +30,14 @@ from ..storage.graph_api import (
     NameUnknown,
     SourceQuote,
     graph_errors,
-    sentence_spans,
 )
 from ..storage.graph_views import GraphViewCache
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Citation, Passage
 from .connection_questions import ARTICLE, CLASS, connection_pairs
+from .connection_steps import PRONOUN, PassageStep, disjoint_steps, place_of, steps_of_chunk
 from .extractive.block_candidates import Reader
-from .global_search.standalone import is_listing, stands_alone
-from .introductions import ROLE
 from .packing import Draft
 
 MAX_HOPS = 3
@@ -47,39 +45,27 @@ _WAYS, _EVIDENCES, _NEIGHBOURS = 8, 6, 12
 """Ways that are compared, sentences for a relation, and neighbours that may stand between."""
 _DIRECT, _SHARED, _NEAREST, _TITLES = 3, 2, 3, 4
 """Maximum sentences of a direct connection, shared entities, nearest names and titles shown."""
-_UNSTATED = 1.5
-"""Length of a step by which two names stand in one sentence."""
-_STATED, _TOLD, _TIED = 0.4, 0.6, 0.3
-"""Length taken off where the graph has a predicate, where a role stands between the names, and, of
-the two that are asked about, where a sentence speaks of a tie."""
-_FAR, _WIDE = 0.4, 200
-"""Length added where the names stand so many characters apart, less where they stand nearer."""
+_STATED, _TIED = 0.4, 0.3
+"""Length taken off where the graph has a predicate, and, of the two that are asked about, where a
+sentence speaks of a tie."""
 _HUB = 0.15
 """Length added for each doubling of the relations of a thing on the way."""
 _PLACE = 0.5
 """Length added for a place on the way: that two were there says little."""
-_POOR, _SPOKEN, _NEXT, _BARE, _FOREIGN = 2.0, 0.3, 0.1, 0.3, 0.4
-"""Length added for a list, for speech, for a sentence that leans on another, for one that does not
-say what its title names, and for one in another language than the question."""
+_FOREIGN = 0.4
+"""Length added for a sentence in another language than the question."""
 _NEAR, _GOOD = 0.4, 1.7
 """Further sentences are so near to the first one; greatest length of a step to a shared entity."""
 _FOUND = 0.2
 """Length taken off in a passage that the question finds, times its fused score."""
 _READ, _READING, _LOGITS = 14, 0.7, 5.0
 """Sentences that a reader orders, and the length that it adds to those so many logits below."""
-_MAX_QUOTE, _SHORT = 400, 60
-"""Maximum length of a sentence in characters, and of a Chinese one that is told with the next."""
-_APART = 3
-"""Sentences between two that name one each, at most, in a passage that names both."""
 _OFTEN = 3
 """Times that a longer name is said for each passage with a shorter one that stands for it."""
 _PART, _WORD, _LONGEST_NAME = 3, 2, 6
 """Characters of a part of a Chinese name, and of a word of a description, which is longer than most
 names: 管辂给曹操算的卦."""
 _NAMED = ("PERSON", "ORGANISATION", "PRODUCT", "WORK", "EVENT")
-_SPEECH = re.compile(r"[“\"‘「：]\s*\S")
-_PRONOUN = re.compile(r"^(?:He|She|It|They)\b|^[他她它](?!们)")
-
 _TIE = re.compile(
     r"\b(?:(?:grand|step)?(?:father|mother|son|daughter|brother|sister|child)(?:ren|s)?(?:-in-law)?|wife"
     r"|husband|uncle|aunt|nephew|niece|cousin|guardian|patron(?:ess)?|marr(?:y|ies|ied|ying|iage)|engaged|engagement"
@@ -101,10 +87,6 @@ _TITLED_BY = (
     "Colonel",
     "Captain",
 )
-_BETWEEN, _BEHIND = 60, 40
-"""Characters between two names, and behind the second, in which a role stands."""
-_APPOSED = re.compile(r"\W{0,3}")
-_OWNED = re.compile(r"['’]s?\s+(?:[\w-]+\s+){0,2}")
 
 
 class ConnectionAnswerer:
@@ -160,22 +142,6 @@ class _End:
     view: EntityView | None = None
 
 
-@dataclass(frozen=True)
-class _Step:
-    """A passage that says what one has to do with the other, and how long a step it makes.
-
-    `own` is the sentence of the passage that says so; `pronoun` is the name of what the first word
-    of it stands for; `predicate` is what the graph takes from it, empty where that is only that
-    both are named.
-    """
-
-    quote: SourceQuote
-    length: float
-    own: SourceQuote
-    pronoun: str = ""
-    predicate: str = ""
-
-
 @dataclass
 class _Connection:
     """An answer in the making, with its citations in order."""
@@ -185,7 +151,7 @@ class _Connection:
     find: Callable[[], Sequence[Passage]]
     reader: Reader | None = None
     citations: list[Citation] = field(default_factory=list)
-    known: dict[tuple[str, str], list[_Step]] = field(default_factory=dict)
+    known: dict[tuple[str, str], list[PassageStep]] = field(default_factory=dict)
     asked: set[str] = field(default_factory=set)
 
     @cached_property
@@ -300,7 +266,7 @@ class _Connection:
         lines += self._else(one, other, passed)
         return self._made(lines, detail=f"{one.name} to {other.name}, by {len(passed)} other(s)")
 
-    def _directly(self, one: _End, other: _End, steps: Sequence[_Step]) -> list[str]:
+    def _directly(self, one: _End, other: _End, steps: Sequence[PassageStep]) -> list[str]:
         """Return what one has to do with the other in a sentence, then further ones."""
         first, *further = steps
         farthest = first.length + _NEAR + (_TIED if _TIE.search(first.own.quote) else 0.0)
@@ -314,7 +280,7 @@ class _Connection:
 
     # --- steps ------------------------------------------------------------------------------
 
-    def _steps(self, one: _End, other: _End) -> list[_Step]:
+    def _steps(self, one: _End, other: _End) -> list[PassageStep]:
         """Return the passages that name both, the best first, none within another."""
         key = (one.id, other.id)
         if key not in self.known:
@@ -322,10 +288,10 @@ class _Connection:
             if one.view and other.view:
                 found = self._stated(one, other, found)
             found.sort(key=lambda step: (step.length, step.quote.document_id, step.quote.start))
-            self.known[key] = _disjoint(found)
+            self.known[key] = disjoint_steps(found)
         return self.known[key]
 
-    def _together(self, one: _End, other: _End) -> Iterator[_Step]:
+    def _together(self, one: _End, other: _End) -> Iterator[PassageStep]:
         ends = ((one, other), (other, one))
         asked = {one.id, other.id} == self.asked
         for chunk, *titled in self.explorer.shared_chunks(
@@ -334,25 +300,25 @@ class _Connection:
             more = _FOREIGN if is_chinese(chunk.text) != (self.language == "zh") else 0.0
             more -= _FOUND * self.near.get(chunk.id, 0.0)
             names = [_any_name(end, against, self.explorer, chunk) for end, against in ends]
-            for step in _of_chunk(chunk, names, titled):
+            for step in steps_of_chunk(chunk, names, titled):
                 pronoun = step.pronoun and (one.name if titled[0] else other.name)
                 yield replace(step, length=round(step.length + more, 6), pronoun=pronoun)
 
-    def _stated(self, one: _End, other: _End, found: Sequence[_Step]) -> list[_Step]:
+    def _stated(self, one: _End, other: _End, found: Sequence[PassageStep]) -> list[PassageStep]:
         """Add the predicates that the graph takes from sentences that name both."""
-        steps = {_place(step.own): step for step in found}
+        steps = {place_of(step.own): step for step in found}
         for edge in self.explorer.between(one.id, other.id, evidences=_EVIDENCES):
             predicate = "" if edge.predicate == OCCURS_WITH else edge.predicate
             told = f"{edge.source_name} – {predicate} – {edge.target_name}" if predicate else ""
             for quote in edge.evidence:
-                step = steps.get(_place(quote))
+                step = steps.get(place_of(quote))
                 if step is not None and not step.predicate:
                     stated = _STATED if predicate else 0.0
                     length = round(step.length - stated, 6)
-                    steps[_place(quote)] = replace(step, length=length, predicate=told)
+                    steps[place_of(quote)] = replace(step, length=length, predicate=told)
         return list(steps.values())
 
-    def _best_read(self, one: _End, other: _End) -> list[_Step]:
+    def _best_read(self, one: _End, other: _End) -> list[PassageStep]:
         """Return the steps from one to the other, those that speak of a tie first.
 
         A reader orders the first of them, too.
@@ -409,12 +375,12 @@ class _Connection:
 
     # --- what is said -----------------------------------------------------------------------
 
-    def _told(self, one: _End, other: _End, step: _Step) -> str:
+    def _told(self, one: _End, other: _End, step: PassageStep) -> str:
         """Return a step's sentence with its mark; what a pronoun or no name stands for is named."""
         quoted = self._quoted(step.quote)
         if step.pronoun:
             is_first = step.own.start == step.quote.start
-            named, count = _PRONOUN.subn(f"[{step.pronoun}]", quoted, count=1)
+            named, count = PRONOUN.subn(f"[{step.pronoun}]", quoted, count=1)
             return named if count and is_first else f"{step.pronoun}{self._say(': ', '：')}{quoted}"
         return quoted
 
@@ -441,7 +407,7 @@ class _Connection:
         (first,), (second,) = steps
         if not any(step.predicate or _TIE.search(step.own.quote) for step in (first, second)):
             return []
-        places = dict.fromkeys(_place(step.quote) for step in (first, second))
+        places = dict.fromkeys(place_of(step.quote) for step in (first, second))
         if len(places) < 2 or all(self._number(step.quote) for step in (first, second)):
             return []
         told = " ".join(
@@ -495,7 +461,7 @@ class _Connection:
         pairs = [(end, _end(view)) for view in self._neighbours(end)]
         found = [(self._steps(*pair)[0], pair) for pair in pairs if self._steps(*pair)]
         found.sort(key=lambda item: (item[0].length, item[1][1].id))
-        places = {_place(step.quote): (step, pair) for step, pair in reversed(found)}
+        places = {place_of(step.quote): (step, pair) for step, pair in reversed(found)}
         best = sorted(places.values(), key=lambda item: (item[0].length, item[1][1].id))[:_NEAREST]
         lines = [f"- {self._told(*pair, step)}" for step, pair in best]
         head = self._say(f"{end.name} is connected with:", f"与{end.name}有联系的是：")
@@ -521,7 +487,7 @@ class _Connection:
 
     def _number(self, quote: SourceQuote) -> int:
         """Return the number that a place has; 0 for one not cited before."""
-        place = _place(quote)
+        place = place_of(quote)
         cited = ((one.number, (one.document_id, one.start, one.end)) for one in self.citations)
         return next((number for number, known in cited if known == place), 0)
 
@@ -542,33 +508,7 @@ def _end(view: EntityView) -> _End:
     return _End(view.name, view.id, view)
 
 
-def _disjoint(steps: Iterable[_Step]) -> list[_Step]:
-    """Return the steps of which no better one holds a part."""
-    told: list[_Step] = []
-    for step in steps:
-        quote = step.quote
-        inside = (
-            quote.quote == each.quote.quote
-            or (
-                quote.document_id == each.quote.document_id
-                and quote.start < each.quote.end
-                and each.quote.start < quote.end
-            )
-            for each in told
-        )
-        if not any(inside):
-            told.append(step)
-    return told
-
-
-_ITEM = re.compile(r"\s*(?:[-*+•|#>]|\d{1,3}[.)])")
 _RULE = re.compile(r"^[-=_]{4,}\s*")
-_HEADER = re.compile(r"-{4,}|(?:^|\s)(?:From|To|Cc|Date|Subj(?:ect)?):\s|(?:^|\s)[b-h]\)\s")
-"""Header of a letter, and points of minutes."""
-
-
-def _is_poor(text: str) -> bool:
-    return len(text) > _MAX_QUOTE or is_listing(text) or _HEADER.search(text) is not None
 
 
 def _any_name(end: _End, against: _End, explorer: Explorer, chunk: Chunk) -> re.Pattern[str]:
@@ -597,127 +537,3 @@ def _any_name(end: _End, against: _End, explorer: Explorer, chunk: Chunk) -> re.
     )
     bounded = (word if has_han(word) else rf"(?<!\w){apart}{word}(?!\w)" for word in words)
     return re.compile("|".join(bounded), re.IGNORECASE)
-
-
-def _of_chunk(
-    chunk: Chunk, names: Sequence[re.Pattern[str]], titled: Sequence[bool]
-) -> Iterator[_Step]:
-    """Yield passages of a chunk that name both, or one where the title is the other's name."""
-    spans = [span for span in sentence_spans(chunk.text) if span[1] - span[0] <= _MAX_QUOTE]
-    named = [[name.search(chunk.text, *span) is not None for name in names] for span in spans]
-    for at, (span, held) in enumerate(zip(spans, named, strict=True)):
-        pronoun = ""
-        if all(held):
-            length = _UNSTATED + _FAR * _distance(chunk.text[slice(*span)], names)
-        elif (held[0] and titled[1]) or (held[1] and titled[0]):
-            length, pronoun = _UNSTATED + _NEXT, chunk.title
-            length += 0.0 if _PRONOUN.match(chunk.text[slice(*span)]) else _BARE
-        elif any(held) and (gap := _sentences_back(at, named)):
-            length, span = _UNSTATED + _BARE + _FAR * gap, (spans[at - gap][0], span[1])
-        else:
-            continue
-        text = chunk.text[slice(*span)]
-        if _is_heading(text) or _is_listed(
-            chunk.text, [s for s in spans if span[0] <= s[0] < span[1]]
-        ):
-            continue
-        length += _POOR if _is_poor(text) else 0.0
-        own = _quote_of(chunk, *span)
-        if is_chinese(text):
-            span = (span[0], _continued(chunk.text, spans, span))
-        elif not stands_alone(text) and not _PRONOUN.match(text):
-            span = (_antecedent(chunk.text, spans, span), span[1])
-        length += 0.0 if stands_alone(text) or pronoun else _NEXT
-        length += _SPOKEN if _SPEECH.search(text) else 0.0
-        length -= _TOLD if (all(held) or pronoun) and _tells_role(text, names, pronoun) else 0.0
-        yield _Step(_quote_of(chunk, *span), round(length, 6), own, pronoun)
-
-
-def _continued(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> int:
-    """Return where a Chinese passage ends with what follows it, up to a readable length.
-
-    *Tian met Deng at Mianzhu.* What happens there stands behind.
-    """
-    start, end = span
-    for begins, ends in spans:
-        is_next = begins >= end and not text[end:begins].strip() and "\n\n" not in text[end:begins]
-        is_next = is_next and not _ITEM.match(text, begins)
-        if is_next and end - start < _SHORT and ends - start <= 2 * _SHORT:
-            end = ends
-    return end
-
-
-def _antecedent(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> int:
-    """Return where a passage begins with the sentence before, which it leans on, if that is near.
-
-    *His granddaughter said so* means nothing without whose.
-    """
-    before = [start for start, end in spans if end <= span[0] and not text[end : span[0]].strip()]
-    start = before[-1] if before else span[0]
-    is_near = "\n\n" not in text[start : span[1]] and span[1] - start <= _MAX_QUOTE
-    is_item = _ITEM.match(text, start) or _ITEM.match(text, span[0])
-    is_said = text[start] in "\"'“‘" or text[start].isupper()
-    is_apart = is_item or not is_said or _is_heading(text[start : span[0]])
-    return start if is_near and not is_apart else span[0]
-
-
-def _is_listed(text: str, spans: Sequence[tuple[int, int]]) -> bool:
-    """Check for several sentences on lines of their own, or across paragraphs."""
-    between = [text[first[1] : second[0]] for first, second in pairwise(spans)]
-    has_break = any(each.count("\n") > 1 for each in between)
-    return len(spans) > 2 and (has_break or all("\n" in each for each in between))
-
-
-def _sentences_back(at: int, named: Sequence[Sequence[bool]]) -> int:
-    """Return how many sentences before one the name stands that it lacks; 0 for none near."""
-    for gap in range(1, min(at, 1 + _APART) + 1):
-        if all(map(any, zip(named[at], named[at - gap], strict=True))):
-            return gap
-    return 0
-
-
-def _distance(text: str, names: Sequence[re.Pattern[str]]) -> float:
-    """Return how far apart two names stand, 0 to 1, a hundred characters counting as 1."""
-    first, second = ([match.span() for match in name.finditer(text)] for name in names)
-    between = [max(other[0] - one[1], one[0] - other[1], 0) for one in first for other in second]
-    return min(min(between, default=_WIDE) / _WIDE, 1.0)
-
-
-def _tells_role(text: str, names: Sequence[re.Pattern[str]], pronoun: str) -> bool:
-    """Check that a sentence says what one is to the other: "Fred, Scrooge's nephew"."""
-    if pronoun:
-        found = (name.search(text) for name in names)
-        return any(ROLE.search(text[max(0, m.start() - _BETWEEN) : m.start()]) for m in found if m)
-    for one, other in (names, names[::-1]):
-        for first in one.finditer(text):
-            second = other.search(text, first.end(), first.end() + 2 * _BETWEEN)
-            if second is None or second.start() - first.end() > _BETWEEN:
-                continue
-            between = text[first.end() : second.start()]
-            if re.search(r"[.!?;。！？；]\s", between):
-                continue
-            behind = text[second.end() : second.end() + _BEHIND]
-            owned = _OWNED.match(behind) if _APPOSED.fullmatch(between) else None
-            if ROLE.search(between) or (owned and ROLE.match(behind, owned.end())):
-                return True
-    return False
-
-
-def _is_heading(text: str) -> bool:
-    text = strip_markdown(text)
-    return text.lstrip().startswith("#") or not re.search(r"[.!?。！？;；,，]", text)
-
-
-def _quote_of(chunk: Chunk, start: int, end: int) -> SourceQuote:
-    return SourceQuote(
-        document_id=chunk.document_id,
-        title=chunk.title,
-        chunk_id=chunk.id,
-        start=chunk.start + start,
-        end=chunk.start + end,
-        quote=chunk.text[start:end],
-    )
-
-
-def _place(quote: SourceQuote) -> tuple[str, int, int]:
-    return quote.document_id, quote.start, quote.end

@@ -276,3 +276,49 @@ def _behind_title(text: str, start: int, end: int) -> int:
     """Return where a sentence begins behind the title of a box: *TIP Backups*, on a line."""
     title = _BOX_TITLE.match(text, start, end)
     return title.end() if title else start
+
+
+_ITEM_START = 80
+"""Characters of an item in which the name of what it is about stands."""
+
+
+def items_of_sides(
+    sides: Sequence[str], lead: ExcerptBlock, candidates: Sequence[WeighedBlock]
+) -> list[ExcerptBlock]:
+    """Return the items of a list in the section of a block that begin with a side each; or none.
+
+    The first ones may stand in the block itself.
+    """
+    lines = [line for line in lead.text.split("\n")[1:] if line.strip()]
+    found: list[ExcerptBlock] = []
+    for side in sides:
+        words = set(tokens(side))
+        items = [
+            one.block
+            for one in candidates
+            if one.block.form in ("list", "entry")
+            and one.block.heading == lead.heading
+            and words <= set(tokens(_item_start(one.block)))
+        ]
+        if not items and not any(words <= set(tokens(line[:_ITEM_START])) for line in lines):
+            return []
+        found += [one for one in items[:1] if one not in found]
+    return found
+
+
+def _item_start(block: ExcerptBlock) -> str:
+    """Return where an item says what it is about: its term, else its first words."""
+    return block.text.partition("\n")[0] if block.form == "entry" else block.text[:_ITEM_START]
+
+
+def is_of_all(block: ExcerptBlock, sides: Sequence[str]) -> bool:
+    """Check for a block about all sides, which does not name one of them below a heading of all."""
+    said = set(tokens(block.text))
+    named = sum(set(tokens(side)) <= said for side in sides)
+    return named in {0, len(sides)} and all(names_side(block, side) for side in sides)
+
+
+def names_side(block: ExcerptBlock, side: str) -> bool:
+    """Check for a block that names a side of a comparison, or stands below its heading."""
+    words = set(tokens(side))
+    return words <= set(tokens(f"{block.heading} {block.text}"))

@@ -32,7 +32,10 @@ from .block_candidates import (
     Reader,
     WeighedBlock,
     fused_score,
+    is_of_all,
+    items_of_sides,
     join_windows,
+    names_side,
     promised,
     read_heading,
     read_leads,
@@ -40,7 +43,6 @@ from .block_candidates import (
     weigh_blocks,
 )
 from .blocks import (
-    LONGEST_WORDS,
     WINDOW_WORDS,
     ExcerptBlock,
     count_words,
@@ -62,9 +64,11 @@ from .extent import (
     is_said,
     leans,
     listed_sections,
+    opens_section,
     outlined,
     short_excerpt,
     speech_end,
+    with_adjoining_blocks,
 )
 from .intent import Intent, compared_sides, is_defined_by, shows_intent, side_question
 from .passage_order import direct_rows
@@ -127,8 +131,6 @@ SIGNED = 2.0
 """The same where nothing reads."""
 AROUND_WORDS = 130
 """Words shown around the sentence that says a fact, at most."""
-STANDS_ALONE = 90
-"""Words from which on a block is not joined with what stands before it."""
 NEARLY = 3.5
 """Logits below the best block at which an adjoining one is shown with it."""
 PLAIN, PLAINLY = 1.0, 1.0
@@ -139,8 +141,6 @@ SETTLED = 5.5
 """Logit of sentences beside which no block is read."""
 BOTH = {"en": 4.0, "zh": 6.0}
 """A reader's logit from which a block that names all sides is taken to compare them."""
-_ITEM_START = 80
-"""Characters of an item in which the name of what it is about stands."""
 CLOSEST, CLOSE, DISPUTED = 3, {"en": 1.5, "zh": 0.5}, 4.0
 """Blocks that may be shown below the best one, and the logits that they lie below it at most; where
 vectors find it nearer, more. Of English questions where they do the best block answers .45 and one
@@ -392,7 +392,6 @@ def _best(
     shown = np.array([_shows(intent, one.block, question) for one in candidates])
     scores = np.array([one.prior for one in candidates])
     if read is not None:
-        language = language_of(question)
         logits = _read_blocks(question, candidates, passages, read, signs=shown)
         if intent in IN_A_SENTENCE and isinstance(read, SpanReader):
             logits, leads = _with_leads(question, candidates, passages, logits, wanted, read)
@@ -402,12 +401,7 @@ def _best(
                     for row, place in leads.items()
                     if _tells(passages[candidates[row].block.passage], place, question)
                 }
-        found = np.array([fused_score(one.block, passages) for one in candidates])
-        scores = logits + WORDS[language] * scores + FUSED * found + SHOWN[language] * shown
-        scores += OF_TERM * np.array([is_of_term(one.block, question) for one in candidates])
-        if language == "en":
-            opens = np.array([_introduces(one.block, passages) for one in candidates])
-            scores += OPENS.get(intent, 0.0) * opens
+        scores = logits + _signs(question, intent, candidates, passages, shown)
     else:
         scores = scores + SIGNED * shown
     order = [int(row) for row in np.argsort(-scores, kind="stable")]
@@ -418,7 +412,7 @@ def _best(
     if intent == "list" and first.form == "entry" and not is_of_term(first, question):
         first = replace(first, form="list")  # not what one term means is asked for, but all terms
     best = Best(
-        block=_with_adjoining(first, near, passages),
+        block=with_adjoining_blocks(first, near, passages),
         score=float(scores[row]),
         logit=None if logits is None else float(logits[row]),
         lead=leads.get(row),
@@ -435,6 +429,25 @@ def _best(
     others = _below_best(question, row, rest, scores, logits, candidates, passages, read,
                         is_unsure=is_unsure)  # fmt: skip
     return [best, *others]
+
+
+def _signs(
+    question: str,
+    intent: Intent,
+    candidates: Sequence[WeighedBlock],
+    passages: Sequence[Passage],
+    shown: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """Return what counts beside each block's logit: words, passage, signs of what is asked."""
+    language = language_of(question)
+    words = np.array([one.prior for one in candidates])
+    found = np.array([fused_score(one.block, passages) for one in candidates])
+    signs = WORDS[language] * words + FUSED * found + SHOWN[language] * shown
+    signs += OF_TERM * np.array([is_of_term(one.block, question) for one in candidates])
+    if language == "en":
+        opens = np.array([opens_section(one.block, passages) for one in candidates])
+        signs += OPENS.get(intent, 0.0) * opens
+    return np.asarray(signs)
 
 
 def _below_best(
@@ -613,34 +626,6 @@ def _read_blocks(
     return logits
 
 
-def _with_adjoining(
-    block: ExcerptBlock, near: Sequence[ExcerptBlock], passages: Sequence[Passage]
-) -> ExcerptBlock:
-    """Join a block with those of its section beside it that answer nearly as well.
-
-    A long one is not joined with those before it: what answers would come late.
-    """
-    if block.form == "entry":
-        return block
-    text = passages[block.passage].text
-    is_long = count_words(block.text) >= STANDS_ALONE
-    for other in near:
-        if not in_section(other, block) or (is_long and other.start < block.start):
-            continue
-        start, end = min(block.start, other.start), max(block.end, other.end)
-        between = text[min(block.end, other.end) : max(block.start, other.start)]
-        if not between.strip() and count_words(text[start:end]) <= LONGEST_WORDS:
-            place = min(block.place, other.place)
-            block = replace(block, start=start, end=end, place=place, text=text[start:end])
-    return block
-
-
-def _introduces(block: ExcerptBlock, passages: Sequence[Passage]) -> bool:
-    """Check for the first words of a section, no rest of it in a later passage."""
-    is_seen = block.section_start < block.start or passages[block.passage].start == 0
-    return block.place == 0 and is_seen and is_said(block)
-
-
 def _beside(
     question: str,
     sides: Sequence[str],
@@ -652,7 +637,7 @@ def _beside(
     text_at: TextAt | None,
 ) -> list[Excerpt]:
     """Return one block that compares all sides, else a block for each side."""
-    both = [one for one in candidates if _is_of_all(one.block, sides)]
+    both = [one for one in candidates if is_of_all(one.block, sides)]
     together: list[Excerpt] = []
     if both:
         best, *_ = _best(
@@ -660,7 +645,7 @@ def _beside(
         )
         together = [extended(best, passages[best.block.passage], text_at, whole=WHOLE_STEPS)]
         titled = all(set(tokens(side)) <= set(tokens(best.block.heading)) for side in sides)
-        items = _listed_of(sides, best.block, candidates)
+        items = items_of_sides(sides, best.block, candidates)
         if items:
             kept = [replace(best, block=item) for item in items]
             below = [short_excerpt(one, passages[one.block.passage]) for one in kept]
@@ -671,7 +656,7 @@ def _beside(
             return together
     found: list[Excerpt] = []
     for side in sides:
-        named = [one for one in candidates if _names(one.block, side)]
+        named = [one for one in candidates if names_side(one.block, side)]
         if named:
             asks, of_side = _side_question(question, side, sides)
             most = SIDE_BLOCKS if of_side == "definition" else READ_BLOCKS
@@ -709,44 +694,3 @@ def _side_question(question: str, side: str, sides: Sequence[str]) -> tuple[str,
     if _CLAUSE.match(side):
         return f"{side}?", "explanation"
     return f"What is {side}?", "definition"
-
-
-def _listed_of(
-    sides: Sequence[str], lead: ExcerptBlock, candidates: Sequence[WeighedBlock]
-) -> list[ExcerptBlock]:
-    """Return the items of a list in the section of a block that begin with a side each; or none.
-
-    The first ones may stand in the block itself.
-    """
-    lines = [line for line in lead.text.split("\n")[1:] if line.strip()]
-    found: list[ExcerptBlock] = []
-    for side in sides:
-        words = set(tokens(side))
-        items = [
-            one.block
-            for one in candidates
-            if one.block.form in ("list", "entry")
-            and one.block.heading == lead.heading
-            and words <= set(tokens(_item_start(one.block)))
-        ]
-        if not items and not any(words <= set(tokens(line[:_ITEM_START])) for line in lines):
-            return []
-        found += [one for one in items[:1] if one not in found]
-    return found
-
-
-def _item_start(block: ExcerptBlock) -> str:
-    """Return where an item says what it is about: its term, else its first words."""
-    return block.text.partition("\n")[0] if block.form == "entry" else block.text[:_ITEM_START]
-
-
-def _is_of_all(block: ExcerptBlock, sides: Sequence[str]) -> bool:
-    """Check for a block about all sides, which does not name one of them below a heading of all."""
-    said = set(tokens(block.text))
-    named = sum(set(tokens(side)) <= said for side in sides)
-    return named in {0, len(sides)} and all(_names(block, side) for side in sides)
-
-
-def _names(block: ExcerptBlock, side: str) -> bool:
-    words = set(tokens(side))
-    return words <= set(tokens(f"{block.heading} {block.text}"))

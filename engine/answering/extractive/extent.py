@@ -27,6 +27,8 @@ LEAST_WORDS = 10
 WHOLE_DEFINITION, WHOLE_WORDS, WHOLE_STEPS = 120, 220, 260
 """A section is shown whole where it is no longer than this: for a definition, in general, for
 steps, commands and comparisons."""
+STANDS_ALONE = 90
+"""Words from which on a block is not joined with what stands before it."""
 ITEM_WORDS = 5
 """A beginning of an item with fewer words goes on with the next sentence."""
 LISTED = ("list", "entry")
@@ -402,3 +404,31 @@ def render_excerpt(excerpt: Excerpt, number: int) -> str:
         if excerpt.heading
         else f"{text}{gap}[{number}]"
     )
+
+
+def with_adjoining_blocks(
+    block: ExcerptBlock, near: Sequence[ExcerptBlock], passages: Sequence[Passage]
+) -> ExcerptBlock:
+    """Join a block with those of its section beside it that answer nearly as well.
+
+    A long one is not joined with those before it: what answers would come late.
+    """
+    if block.form == "entry":
+        return block
+    text = passages[block.passage].text
+    is_long = count_words(block.text) >= STANDS_ALONE
+    for other in near:
+        if not in_section(other, block) or (is_long and other.start < block.start):
+            continue
+        start, end = min(block.start, other.start), max(block.end, other.end)
+        between = text[min(block.end, other.end) : max(block.start, other.start)]
+        if not between.strip() and count_words(text[start:end]) <= LONGEST_WORDS:
+            place = min(block.place, other.place)
+            block = replace(block, start=start, end=end, place=place, text=text[start:end])
+    return block
+
+
+def opens_section(block: ExcerptBlock, passages: Sequence[Passage]) -> bool:
+    """Check for the first words of a section, no rest of it in a later passage."""
+    is_seen = block.section_start < block.start or passages[block.passage].start == 0
+    return block.place == 0 and is_seen and is_said(block)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from engine.answering.connections import _of_chunk
+from engine.answering.connection_steps import steps_of_chunk
 from engine.storage.graph_api import Chunk
 
 
 def told(text: str, *names: str) -> list[str]:
     patterns = [re.compile(re.escape(name)) for name in names]
     chunk = Chunk(id="c", document_id="a.md", title="Notes", text=text, end=len(text))
-    return [step.quote.quote for step in _of_chunk(chunk, patterns, (False, False))]
+    return [step.quote.quote for step in steps_of_chunk(chunk, patterns, (False, False))]
 
 
 def test_a_sentence_that_leans_on_the_one_before_is_quoted_with_it() -> None:
@@ -49,6 +49,6 @@ def test_the_sentence_that_says_so_is_known_within_what_is_quoted() -> None:
     text = "陆听澜是沈望舒的父亲。两人都住在城里，常在一起。"
     chunk = Chunk(id="c", document_id="a.md", title="Notes", text=text, end=len(text))
     patterns = [re.compile("陆听澜"), re.compile("沈望舒")]
-    (step,) = _of_chunk(chunk, patterns, (False, False))
+    (step,) = steps_of_chunk(chunk, patterns, (False, False))
     assert step.own.quote == "陆听澜是沈望舒的父亲。"
     assert step.quote.quote == text
