@@ -15,6 +15,7 @@ from graph.text.cjk import is_chinese
 
 from ..plain_text import strip_markdown
 from ..storage.graph_api import Chunk, SourceQuote, sentence_spans
+from .extractive.blocks import is_contents
 from .global_search.standalone import is_listing, stands_alone
 from .introductions import ROLE
 
@@ -84,7 +85,12 @@ def _is_poor(text: str) -> bool:
 def steps_of_chunk(
     chunk: Chunk, names: Sequence[re.Pattern[str]], titled: Sequence[bool]
 ) -> Iterator[PassageStep]:
-    """Yield passages of a chunk that name both, or one where the title is the other's name."""
+    """Yield passages of a chunk that name both, or one where the title is the other's name.
+
+    None of a table of contents, whose lines stand beside each other for no other reason.
+    """
+    if is_contents(chunk.text):
+        return
     spans = [span for span in sentence_spans(chunk.text) if span[1] - span[0] <= _MAX_QUOTE]
     named = [[name.search(chunk.text, *span) is not None for name in names] for span in spans]
     for at, (span, held) in enumerate(zip(spans, named, strict=True)):

@@ -513,7 +513,9 @@ def _phrases(unit: Unit) -> set[str]:
 
 def plain_title(title: str) -> str:
     """Return a title or heading without its number; with it where the number belongs to it."""
-    bare = bare_heading(title)
+    bare, last = bare_heading(title), title.rstrip()[-1:]
+    if last in ")）" and is_unpaired(bare):
+        bare += last  # was taken for mark-up: *1.3. Midnight Commander (MC)*
     return " ".join(title.split()) if is_unpaired(bare) or bare[:1].islower() else bare
 
 

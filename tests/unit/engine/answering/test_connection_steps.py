@@ -52,3 +52,9 @@ def test_the_sentence_that_says_so_is_known_within_what_is_quoted() -> None:
     (step,) = steps_of_chunk(chunk, patterns, (False, False))
     assert step.own.quote == "陆听澜是沈望舒的父亲。"
     assert step.quote.quote == text
+
+
+def test_a_table_of_contents_connects_nothing() -> None:
+    text = "- 3.7. Customizing Odile, a winch\n- 3.8. The Maeve system, a lamp\n- 3.9. Ends"
+    assert told(text, "Odile", "Maeve") == []
+    assert told(text.replace("3.", "").replace("- ", "and "), "Odile", "Maeve")

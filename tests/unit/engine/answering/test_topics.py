@@ -191,3 +191,9 @@ def test_the_name_of_a_book_or_site_is_no_part_of_the_titles_of_its_pages() -> N
 def test_pictures_are_left_out_beside_other_documents() -> None:
     assert sample_chunks({"a.md": ["a"], "b.png": ["b"]}) == ["a"]
     assert sample_chunks({"b.png": ["b"]}) == ["b"]
+
+
+def test_a_title_loses_its_number_and_keeps_its_brackets() -> None:
+    assert plain_title("1.3. Midnight Commander (MC)") == "Midnight Commander (MC)"
+    assert plain_title("7.2. Choosing") == "Choosing"
+    assert plain_title("") == ""
