@@ -250,7 +250,8 @@ class Components:
         """Return the same components with another effort for overviews."""
         other = copy(self)
         other.overview = other.brief = self.overview.with_effort(effort)
-        other.router = replace(self.router, overview=other.overview.answer, brief=None)
+        overview = partial(other.overview.answer, otherwise=self.local.answer)
+        other.router = replace(self.router, overview=overview, brief=None)
         return other
 
     def with_retriever(self, retriever: HybridRetriever) -> Components:
@@ -261,7 +262,7 @@ class Components:
         other.router = QueryRouter(
             selector=self.router.selector,
             local=other.local.answer,
-            overview=self.overview.answer,
+            overview=partial(self.overview.answer, otherwise=other.local.answer),
         )
         return other
 
@@ -376,7 +377,7 @@ class Components:
         self.router = QueryRouter(
             selector=selector,
             local=self.local.answer,
-            overview=self.overview.answer,
+            overview=partial(self.overview.answer, otherwise=self.local.answer),
             brief=self.brief.answer,
             from_found=self.local.from_found,
         )

@@ -20,6 +20,7 @@ from ..answering.global_search.asked import (
     asks_to_sum_up,
     document_asked,
     is_title_of,
+    is_whole_named,
     without_closing,
 )
 from ..errors import ModelError
@@ -295,10 +296,11 @@ class QuerySelector:
         return self._decided(whole, ruled), found
 
     def _is_of_document(self, question: str, within: DocumentFilter | None) -> bool:
-        """Check for a question that asks what a document covers, by its title."""
+        """Check for a question that asks what a document covers, by its title, or the library."""
         if not self._outlines or self._titles is None or not (name := document_asked(question)):
             return False
-        return any(is_title_of(name, title) for title in self._titles(within))
+        titles = self._titles(within)
+        return is_whole_named(name) or any(is_title_of(name, title) for title in titles)
 
     def _ruled(
         self, question: str, within: DocumentFilter | None

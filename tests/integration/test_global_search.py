@@ -222,6 +222,49 @@ def test_a_subject_is_told_by_sentences_that_belong_together(
     assert "berth of its own at the long quay. A lamp hangs over it" in quotes["harbour"]
 
 
+HANDBOOK = {
+    "fire": "# Fire\n\nTo put out a fire, you need to close the doors first.\n\n"
+    "## Alarm\n\nIf you see smoke, you should ring the bell at the stairs.\n\n"
+    "## Way out\n\nUse the stairs on the north side, and see that no child is left.\n\n"
+    "## Afterwards\n\nWhen all have left, you need to count them in the yard.\n",
+    "lessons": "# Lessons\n\nThe first lesson begins at eight.\n\n"
+    "## Reading\n\nThe children read aloud from the grey book.\n\n"
+    "## Sums\n\nThe children write sums on slates.\n",
+}
+
+
+def test_a_chapter_that_is_described_is_told_section_by_section(
+    open_engine, tmp_path: Path
+) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        for name, text in HANDBOOK.items():
+            engine.add_text(text, document_id=name, title=text[2 : text.index("\n")])
+        answer = engine.ask("Summarise the chapter on what to do when the building burns.")
+
+    heads = [block.partition(":\n")[0] for block in answer.text.split("\n\n")]
+    assert {each.document_id for each in answer.citations} == {"fire"}
+    assert [one for one in heads if one in ("Alarm", "Way out", "Afterwards")] == [
+        "Alarm", "Way out", "Afterwards",
+    ]  # fmt: skip
+    assert "If you see smoke, you should ring the bell at the stairs." in answer.text
+
+
+def test_a_subject_of_a_sentence_or_two_is_answered_from_passages(
+    open_engine, tmp_path: Path
+) -> None:
+    question = "Summarise how rye bread is baked in Milltown."
+    with open_engine(tmp_path / "library") as engine:
+        engine.add_text("# Bread\n\nIn Milltown rye bread is baked over beech wood:\n\n"
+                        "1. Heat the oven.\n2. Bake the loaves for an hour.\n",
+                        document_id="bread", title="Bread")  # fmt: skip
+        engine.add_text(HANDBOOK["lessons"], document_id="lessons", title="Lessons")
+        answer, overview = engine.ask(question), engine.ask(question, mode="global")
+
+    assert (answer.mode, overview.mode) == ("local", "global")
+    assert "Bake the loaves for an hour." in answer.text
+    assert {each.document_id for each in answer.citations} == {"bread"}
+
+
 def test_more_effort_tells_of_more_topics(free: KnowledgeEngine) -> None:
     def topics(effort: Effort) -> float:
         steps = overview(free, "lazy", effort).answer(GENERIC).trace

@@ -13,11 +13,12 @@ from .asked import (
     document_named,
     is_document,
     is_title_of,
+    is_whole_named,
     tokens_of,
     without_closing,
 )
 from .context import GlobalContext
-from .sentences import Said, defines, is_alike, sentences_of
+from .sentences import Said, defines, is_alike, opening_of, sentences_of
 from .topics import (
     MAX_DEPTH,
     MIN_CHAPTERS,
@@ -37,19 +38,24 @@ _OPENING = 2
 """Sentences of a section in which it says what its heading is."""
 _TITLED, _MOSTLY = 0.9, 1 / 3
 """Least share of the subject's weight that a title of it has, and of its words that are of it."""
+_OF_WHOLE = 0.9
+"""Least share of the words of a title that are of the name of what may be a whole library."""
 _NAMED = 0.5
 """Least share of it that the title of a part has that is about the subject."""
+_SEARCHED, _DESCRIBED, _SURELY = 40, (0.4, 0.5), (0.7, 0.7)
+"""Passages searched for a description, and the least share of their scores in the document or
+chapter, and in the section, that it is of; the same where no word for a document is beside it."""
 _PARTS, _READ = 4, 60
 """Maximum number of parts, and of chunks that are read of each."""
 
 
-def is_titled(title: str, found: Found, *, least: float = _TITLED) -> bool:
+def is_titled(title: str, found: Found, *, least: float = _TITLED, mostly: float = _MOSTLY) -> bool:
     """Check whether a title or heading names the subject, or a share of it, and little else."""
     words = {word for word in tokens_of(plain_title(title)) if len(word) > 1 and word.isalpha()}
     if not found.words or found.weight(words) < least:
         return False
     own = sum(1 for word in words if found.akin({word}))
-    return own >= _MOSTLY * len(words)
+    return own >= mostly * len(words)
 
 
 def named_part(
@@ -73,11 +79,14 @@ def named_part(
     books, others = books_of(units)
     parts = [*others, *(one for book in books for one in (*book.front, *book.chapters))]
     wanted = Found({}, {}, {word: scene.weight(word) for word in asked.subject})
+    mostly = _OF_WHOLE if is_whole_named(name) else _MOSTLY
     named = []
     for part in parts:
         file = part.document_id.rpartition("/")[2].rpartition(".")[0]
         title = part.chunks[0].title
-        is_it = any(is_titled(each, wanted) for each in (title, file)) and is_document(name)
+        is_it = is_document(name) and any(
+            is_titled(each, wanted, mostly=mostly) for each in (title, file)
+        )
         is_file = tokens_of(name) == tokens_of(file.replace("-", " ").replace("_", " "))
         if is_it or is_file or is_title_of(name, title):
             named.append((len(tokens_of(title)), -len(part.chunks), part.document_id, part))
@@ -87,6 +96,27 @@ def named_part(
     documents = {chunk.document_id for chunk in part.chunks}
     keys = sample_chunks({name: by_document[name] for name in documents})
     return list(scene.chunks(keys).values())
+
+
+def described_part(
+    scene: GlobalContext, asked: Asked, whole: Callable[[str], Sequence[Chunk]]
+) -> Sequence[Chunk]:
+    """Return the document or section that a question describes; none where none stands out.
+
+    It is the deepest one in which most of what is found for the description stands.
+    """
+    if not asked.part:
+        return ()
+    found = scene.retriever.search(asked.part, top_k=_SEARCHED, within=scene.within).passages
+    total = sum(one.score for one in found)
+    shares: defaultdict[tuple[str, tuple[str, ...]], float] = defaultdict(float)
+    for one in found:
+        for depth in range(len(one.headings) + 1):
+            shares[one.document_id, one.headings[:depth]] += one.score / total
+    least = _DESCRIBED if asked.names_part else _SURELY
+    likely = (place for place, share in shares.items() if share >= least[bool(place[1][1:])])
+    document, above = max(likely, key=lambda place: len(place[1]), default=("", ()))
+    return [one for one in whole(document) if one.headings[: len(above)] == above]
 
 
 def _book_asked(name: str, units: Sequence[Unit]) -> list[str]:
@@ -190,6 +220,8 @@ def outline(
         first, opening = list[Said](), list[Said]()
         if is_own or not (best or read_alone):
             first = [widened(one) for one in sentences_of(chunks, chinese=chinese)]
+            begun = opening_of(chunks, chinese=chinese)
+            first = [widened(begun), *first] if begun and name else first
             opening = [one for one in first[:_OPENING] if defines(one.text, tokens_of(name))]
         if is_own and not path:
             opening = first[:1]

@@ -56,7 +56,7 @@ _ASPECTS = (
                     r"|players?"
             r"|protagonists?|figures|who'?s who)|who(?: all)? (?:is|are) (?:in|mentioned"
             r"|named)\b.*",
-            "人物|角色|主人公|主角|有哪些人|有谁|哪些人|谁是.{0,12}(?:重要|主要|关键)的人",
+            "(?<!这个)(?<!这位)(?<!这一)(?<!该)人物|角色|主人公|主角|有哪些人|有谁|哪些人|谁是.{0,12}(?:重要|主要|关键)的人",
             kind="PERSON"),
     _aspect("organisations", r"organi[sz]ations?|institut(?:e|ion)s?|compan(?:y|ies)|firms|bodies"
             r"|agencies", "机构|组织|公司|企业|单位", kind="ORGANISATION"),
@@ -267,8 +267,8 @@ _CLOSING = re.compile(
     r"|what is (?:said|told|written)(?: about (?:it|this|that))?))?"
     r"|sum (?:it|this|that) up"
     r"|what do (?:these|the) (?:documents|texts) (?:say|tell) about (?:it|this|that))\W*$"
-    r"|(?<=[？?，,])\s*(?:能不能|能否|能|可以|请|帮我|麻烦)*(?:简单|作|做)?(?:个|一下)?(?:总结|概括|概述|归纳)"
-    r"(?:一下)?吗?\W*$",
+    r"|(?<=[？?，,])\s*(?:能不能|能否|能|可以|请|帮我|麻烦)*(?:简单|作|做|给|来)?(?:我)?(?:个|一下)?"
+    r"(?:总结|概括|概述|归纳|概览|简介)(?:一下)?(?:手册|文档|书)?里?的?(?:相[应关](?:的)?(?:部分|章节|内容))?吗?\W*$",
     re.IGNORECASE,
 )
 
@@ -283,17 +283,18 @@ _DOCUMENT = re.compile(
     r"|\b(?:describe|explain|tell me|know)(?: \w+){0,3}? what (?P<deals>.{3,80}?)"
     r" (?:covers?|deals? with|contains?|is about|discusses)\W*$"
     r"|\bthrough (?:the )?chapters of (?P<chapters>.+?)\W*$"
-    r"|^\W*请?(?:简单)?(?:总结|概括|概述|归纳|介绍)(?:一下)?(?P<summed_zh>[^，。？]{2,20}?)(?:的(?:主要)?内容)?\W*$"
+    r"|^\W*请?(?:简单)?(?:总结|概括|概述|归纳|介绍)(?:一下)?(?P<summed_zh>[^，。？]{2,20}?)(?:的?(?:主要|整体|全部|大致|基本)?内容)?\W*$"
     r"|^(?P<told>《[^《》]{2,20}》|[^《》，。？]{2,20}?)(?:主要|大致|大概|到底|究竟|都)?(?:是)?"
-    r"(?:讲|写|介绍|涵盖|包括|说|涉及|谈|聊|讨论)了?(?:的?是|些|哪些)?(?:什么|内容|哪些(?:内容|方面|问题|话题)?)(?:故事)?\W*$"
+    r"(?:讲|写|介绍|涵盖|包[括含]|说|涉及|谈|聊|讨论)了?(?:的?是|些|哪些)?(?:什么|内容|哪些(?:内容|方面|问题|话题)?)(?:故事)?\W*$"
     r"|(?P<plot>《[^《》]{2,20}》)的?(?:主要)?(?:情节|内容|故事|梗概)",
     re.IGNORECASE,
 )
 _A_DOCUMENT = re.compile(
     r"\b(?:manual|guide|handbook|book|faq|chapter|section|reference|documentation|tutorial|report"
     r"|minutes|charter|contract|agreement|letter|interview|diary|log|specification|novel|paper"
-    r"|press release|catalogue|obituary)s?\b"
-    r"|手册|指南|书$|[章节]$|常见问题|参考|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|公告|小说|论文|问答",
+    r"|press release|catalogue|obituary|meeting)s?\b"
+    r"|手册|指南|书$|[章节回]$|常见问题|参考|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|公告|小说|论文|问答"
+    r"|会[谈议](?=$|上|的)",
     re.IGNORECASE,
 )
 """Words for documents; a topic may have a document of its title, too."""
@@ -311,6 +312,7 @@ _WITH_NAME = re.compile(
     r"|specification|novel|paper))\b",
     re.IGNORECASE,
 )
+_AND_HOW = re.compile(r",? and (?:how|what|who|for whom|whom|which|where)\b.*", re.IGNORECASE)
 _FOR_WHOM = re.compile(
     r"\s+for (?:some(?:one|body)|people|those|me|us|an?(?: complete| new)?"
     r" (?:newcomer|beginner|outsider|reader)|beginners|newcomers)\b.*",
@@ -322,19 +324,47 @@ _INSURES = re.compile(
 """Documents that cover cases, and whose terms are asked for."""
 
 
+_PLACE_ZH = re.compile(r"(?:[这那]一?)?[章节回部]$")
+_OF_ALL = re.compile(
+    r"\b(?:manual|handbook|guide|book|reference|documentation|novel|story|tutorial)s?$"
+    r"|(?:手册|指南|书|小说|参考|文档|教程)$",
+    re.IGNORECASE,
+)
+"""Names of what a library may be as a whole."""
+_PART_ON = re.compile(
+    r"^(?:the |this |that )?(?:chapter|section|part|report|meeting|document|paper|article)s?"
+    r" (?:on|about|of|that|which|where|concerning|covering|describing|dealing with)\b",
+    re.IGNORECASE,
+)
+"""Words in front of what a part of a document is on."""
+_OF_DOCUMENTS = re.compile(r"\W*what (?:do|does)\b|\W*what is (?:there|said|told)\b", re.IGNORECASE)
+"""Beginnings that ask what documents say of something, which is no document."""
+_TELLS = re.compile(
+    r"^what (?:was|were|is) (?:discussed|decided|said|agreed|talked about) (?:at|in|during)\b"
+    r"|(?:主要|都|分别)?(?:讲|说|谈|写|讨论|商量)?(?:到|的|了|论)?(?:是|些|了些)?(?:什么|哪些)?(?:事情?|内容|问题)?$",
+    re.IGNORECASE,
+)
+"""Words around a part of which the question asks what it tells."""
+
+
 def document_asked(question: str) -> str:
     """Return what may be the title of a document of which an overview is asked for; or nothing."""
     found = _DOCUMENT.search(" ".join(question.split()))
     name = next(filter(None, found.groups()), "") if found else ""
     if found and found["covers"] and _INSURES.search(name):
         return ""
-    name = _FOR_WHOM.sub("", name)
+    name = _AND_HOW.sub("", _FOR_WHOM.sub("", name))
     if has_han(name):
         before = ""
         while name != before:
             before, name = name, _AROUND_NAME.sub("", name).strip()
         return name
     return re.sub(r"^(?:the|an?|this|that|your|our)\s+", "", name, flags=re.IGNORECASE)
+
+
+def is_whole_named(name: str) -> bool:
+    """Check for a name that may be the whole library's: *the reference*, which no title has."""
+    return _OF_ALL.search(name) is not None
 
 
 def document_named(question: str) -> str:
@@ -348,7 +378,7 @@ def is_title_of(name: str, title: str) -> bool:
     folded = title.casefold()
     if not all(word[:_STEM] in folded for word in re.findall(r"[a-z]{4,}", name.casefold())):
         return False  # told without words: a library has many titles
-    words, held = tokens_of(name), tokens_of(title)
+    words, held = tokens_of(_PLACE_ZH.sub("", name)), tokens_of(title)
     if len(words) > 1 and words == held:
         return True
     return is_document(name) and words <= held and len(words) >= _OF_TITLE * len(held)
@@ -441,6 +471,20 @@ class Asked:
     def topic(self) -> str:
         """The question without the words that ask for an overview."""
         return _told(self.question).strip(" ?？。.") or self.question
+
+    @property
+    def part(self) -> str:
+        """The thing to be summed up, without the word for its document; empty where nothing is."""
+        topic = _TELLS.sub("", self.topic).strip()
+        is_asked = topic != self.topic or asks_to_sum_up(self.question)
+        is_asked &= is_document(topic) and not _OF_DOCUMENTS.match(self.question)
+        name = document_asked(self.question) or (topic if is_asked else "")
+        return _PART_ON.sub("", name).strip()
+
+    @property
+    def names_part(self) -> bool:
+        """Check for a word for the document, chapter or meeting that is to be summed up."""
+        return is_document(document_asked(self.question) or _TELLS.sub("", self.topic).strip())
 
     @property
     def query(self) -> str:

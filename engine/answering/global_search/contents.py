@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -23,8 +23,8 @@ from graph.text.cjk import has_han
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk, Entity
 from ..packing import Draft
-from .about import named_part, parts_about
-from .asked import Asked, Found, find_subject, tokens_of
+from .about import described_part, named_part, parts_about
+from .asked import Asked, Found, find_subject, is_whole_named, tokens_of
 from .context import GlobalContext
 from .people import introduce
 from .sentences import (
@@ -33,6 +33,7 @@ from .sentences import (
     is_alike,
     is_in,
     is_of_rights,
+    opening_of,
     sentences_of,
 )
 from .standalone import introduces
@@ -53,11 +54,14 @@ from .topics import (
     number_of,
     plain_title,
     sample_chunks,
+    shared_path,
     spread_evenly,
 )
+from .windows import widened
 
-TOLD_PARTS, _OF_CHAPTERS = 20, 4
-"""Parts or documents that are told of one by one; chapters listed of a group of more."""
+TOLD_PARTS, _CHAPTERS, _LISTED = 20, 60, 30
+"""Parts or documents that are told of one by one, chapters whose titles are listed at most, and
+those of a book with their sections."""
 _NEAREST = 240
 """Passages nearest to an aspect that are read."""
 _SHOWN_TITLES, _TOLD_UNITS, _FOREIGN, _EVENTS = 6, 6, 2, 14
@@ -85,40 +89,42 @@ _ABOUT_BOOK = "What is {} about?"
 _STORY = "story tale plot novel book course beginning end life fate development"
 """Words beside a person in a question for what happens to that person."""
 _ABOUT_PERSON = "What happens to {} in this chapter?"
+_STORY_ZH = re.compile(
+    r"这个|这位|人物|[这全本]书里?|故事|小说|这?部分|里面?|中|讲|说|介绍|一下|经历|做|遇到|发生|什么|哪些|怎样|如何|事情?"
+    r"|命运|生平|事迹|一生|结局|经过|主要|都|了|过|的|在|有|请|概括|总结|和|与|是|被?写|情节"
+)
+"""The same in Chinese."""
+_ABOUT_PERSON_ZH = "{}做了什么，遇到了什么事？"
 _QUOTED = re.compile(r"\W*[\"“‘']\w|.*[“\"][^”\"]{40}")
 """Sentences that begin with speech, or are little else."""
 
 
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     """Return the overview that a question asks for, of the documents that may be seen."""
-    asked = Asked.read(scene.question, scene.weight)
     by_document: defaultdict[str, list[str]] = defaultdict(list)
     for key, document in scene.places.document_of.items():
         if scene.admitted is None or document in scene.admitted:
             by_document[document].append(key)
+
+    def whole(name: str) -> Sequence[Chunk]:
+        return scene.ordered(by_document.get(name, ()))
+
+    asked, part = _part_asked(scene, by_document, whole)
     found, about = Found({}, {}, {}), list[Unit]()
-    chunks: Iterable[Chunk] = ()
-    part = named_part(scene, asked, by_document) if asked.subject else ()
-    if scene.about_whole and not part and not asked.names_subject:
-        asked = replace(asked, subject=())
-    if asked.subject:
+    chunks: Iterable[Chunk] = part
+    told = not part and bool(asked.subject)
+    if told:
         found = find_subject(asked, scene)
-        chunks = part or found.chunks.values()
-        told = not part
-        if told and asked.aspect is None:
-            about = parts_about(
-                found,
-                list(found.chunks.values()),
-                lambda name: scene.ordered(by_document.get(name, ())),
-                by_share=scene.reader is not None,
-            )
-    else:
+        chunks = found.chunks.values()
+        if asked.aspect is None:
+            by_share = scene.reader is not None
+            about = parts_about(found, list(chunks), whole, by_share=by_share)
+    elif not part:
         keys = sample_chunks(by_document)
         if asked.aspect and asked.aspect.told:
             near = scene.near_to(asked.query, keys)
             keys = sorted(near, key=lambda key: (-near[key], key))[:_NEAREST] or keys[:_NEAREST]
         chunks = scene.chunks(keys).values()
-        told = False
     if told and len(by_document) == 1 and (asked.aspect is None or asked.aspect.name == "change"):
         keys = sample_chunks(by_document)
         read = sorted(scene.chunks(keys).values(), key=lambda one: (one.position, one.start))
@@ -137,6 +143,30 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
             return page.whole()
         case _:
             return page.points()
+
+
+def _part_asked(
+    scene: GlobalContext,
+    by_document: Mapping[str, Sequence[str]],
+    whole: Callable[[str], Sequence[Chunk]],
+) -> tuple[Asked, Sequence[Chunk]]:
+    """Return what is asked, and the chunks of the document or section that it is asked of.
+
+    None of them where the whole or a subject is asked about.
+    """
+    asked = Asked.read(scene.question, scene.weight)
+    names_part = bool(asked.part) and asked.names_part
+    if not asked.subject and not names_part:
+        return asked, ()
+    part = named_part(scene, asked, by_document)
+    if not part and is_whole_named(asked.part):
+        return replace(asked, subject=()), ()
+    part = part or described_part(scene, asked, whole)
+    if part and names_part:  # 软件包管理这一章 asks for no programs
+        asked = replace(asked, aspect=None, kinds=())
+    if scene.about_whole and not part and not asked.names_subject:
+        asked = replace(asked, subject=())
+    return asked, part
 
 
 @dataclass
@@ -262,42 +292,76 @@ class _Page(SubjectPage):
         title = self._document_title()
         few = len(self.units) < _MANY // 2
         parts = [unit for unit in self.units if unit.title != title or few]
-        quoted = title if "《" in title else f"《{title}》"
-        opening = self.say(
-            f"{title}, one document in {len(parts)} parts.",
-            f"{quoted}，一份文档，分为 {len(parts)} 个部分。",
-        )
+        section = plain_title((self._above or ("",))[-1])
+        if section and section != title:
+            opening = self.say(f"{section} ({title}).", f"{section}（{title}）。")
+        else:
+            quoted = title if "《" in title else f"《{title}》"
+            opening = self.say(
+                f"{title}, one document in {len(parts)} parts.",
+                f"{quoted}，一份文档，分为 {len(parts)} 个部分。",
+            )
+        above = [unit for unit in self.units if unit not in parts and len(parts) <= TOLD_PARTS]
+        told = [opening_of(unit.chunks, chinese=self.chinese) for unit in above[:1]]
+        lines = [self.cited.line(widened(one), self.chinese) for one in told if one]
         if len(parts) <= TOLD_PARTS:
             blocks = self._parts(parts)
         elif 2 * sum(is_telling(one.title) for one in parts) >= len(parts):
             blocks = self._chapters(parts)
         else:
             blocks = self._joined(joined_units(parts, TOLD_PARTS // 2))
-        return self.made(opening + self._named(), blocks, self.people())
+        return self.made("\n".join((opening + self._named(), *lines)), blocks, self.people())
 
     def _parts(self, units: Sequence[Unit]) -> list[str]:
         """Return parts with sentences each, and last the titles of those that have none."""
         most = max(1, min(3, POINTS // max(1, len(units))))
-        blocks, bare = list[str](), list[str]()
+        is_one = len({unit.headings for unit in units}) == 1 and bool(self._above)
+        blocks, bare, seen = list[str](), list[str](), set[tuple[str, int]]()
         for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
-            said = self._happenings(unit) or self._central_sentences(unit, weights, most)
-            if said:
+            told = self._central_sentences if is_one else self._outlined
+            said = self._happenings(unit) or told(unit, weights, most)
+            if said := [one for one in said if one.place not in seen]:
+                seen.update(one.place for one in said)
                 names = self._standing_out([unit]) if len(units) > 1 else ()
+                if is_one:  # its parts have no titles of their own
+                    blocks.append("\n".join(self.cited.line(one, self.chinese) for one in said))
+                    continue
                 blocks.append(self.block(unit.title + self._in_brackets(names), said))
             elif unit.title:
                 bare.append(f"- {unit.title}{self._heading_mark(unit)}")
-        return [*blocks, "\n".join(bare)]
+        return ["\n".join(blocks)] if is_one else [*blocks, "\n".join(bare)]
+
+    def _outlined(self, unit: Unit, weights: Mapping[str, float], most: int) -> list[Said]:
+        """Return what a section begins with, and what tells most; of a document only that.
+
+        A document with a number in its title is the section of a book.
+        """
+        central = self._central_sentences(unit, weights, most)
+        is_section = bool(unit.headings) or is_numbered(unit.chunks[0].title)
+        first = opening_of(unit.chunks, chinese=self.chinese) if is_section else None
+        if first is None:
+            return central
+        longer = widened(first)
+        first = longer if most > 1 and longer.text[-1:] not in ":：" else first
+        others = [one for one in central if not is_alike(one.words, first.words)]
+        return [first, *others[: max(0, most - 2)]]
+
+    @cached_property
+    def _above(self) -> tuple[str, ...]:
+        """The headings above all passages of a single document."""
+        return shared_path([chunk.headings for chunk in self.chunks])
 
     def _chapters(self, units: Sequence[Unit]) -> list[str]:
         """Return titles of chapters in groups, each group with the names that stand out in it."""
         size = math.ceil(len(units) / (TOLD_PARTS // 2))
+        starts = range(0, len(units), size)
         blocks = []
-        for at in range(0, len(units), size):
+        for at in starts:
             some = units[at : at + size]
             numbers = [number_of(unit.headings[-1]) if unit.headings else "" for unit in some]
             ends = [numbers[0], numbers[-1]] if all(numbers) else [str(at + 1), str(at + len(some))]
             head = " – ".join(dict.fromkeys(ends)) + self._in_brackets(self._standing_out(some))
-            told = spread_evenly([unit for unit in some if unit.title], _OF_CHAPTERS)
+            told = spread_evenly([one for one in some if one.title], _CHAPTERS // len(starts))
             lines = [f"- {unit.title}{self._heading_mark(unit)}" for unit in told]
             blocks.append("\n".join((head + self.say(":", "："), *lines)))
         return blocks
@@ -325,7 +389,7 @@ class _Page(SubjectPage):
     @cached_property
     def _heroes(self) -> list[tuple[str, Entity]]:
         """Return the main persons of a story that a reader can read; none of other texts."""
-        if self.scene.reader is None or self.chinese or not self._is_single:
+        if self.scene.reader is None or not self._is_single:
             return []
         least = _OF_STORY * len(self.units)
         return [pair for pair in self._named_of("PERSON") if self.spread[pair[1]] >= least][
@@ -334,26 +398,51 @@ class _Page(SubjectPage):
 
     def story(self) -> Draft | None:
         """Return what each part of a story tells of the persons asked about; None of no story."""
-        asked = tokens_of(self.asked.question)
-        persons = [name for name, _ in self._named_of("PERSON") if asked & tokens_of(name)]
-        others = frozenset(self.asked.subject) - tokens_of(*persons, _STORY)
-        if not persons or not self._heroes or others:
+        asked = self.asked.topic if self.chinese else self.asked.question
+        named = [
+            (name, called)
+            for name, one in self._named_of("PERSON")
+            if (called := self._asked_by(asked, {name, one.name, *one.aliases}))
+        ]
+        names = {each for _, some in named for each in some}
+        if not named or not self._heroes or self._asks_else(asked, names):
             return None
-        words, blocks = tokens_of(*persons), list[str]()
-        many = len(self.units) > TOLD_PARTS
-        for unit in joined_units(self.units, TOLD_PARTS // 2) if many else self.units:
-            found = [one for one in self._narrated(unit) if words & one.words]
-            read = spread_evenly(found, _HEARD_OF)
+        words, blocks = tokens_of(*names), list[str]()
+        told = [
+            (unit, [one for one in self._narrated(unit) if words & one.words])
+            for unit in self.units
+        ]
+        most = sorted((len(found) for _, found in told), reverse=True)[: TOLD_PARTS // 2]
+        for unit, found in told:
+            read = spread_evenly(found, _HEARD_OF) if len(found) >= max(1, most[-1]) else []
             if said := self._read_best(self.asked.topic, read, _OF_PERSON):
                 blocks.append(self.block(unit.title, said))
         if not blocks:
             return None
-        names = self.listed(persons[:_HEROES])
-        return self.made(f"{self._document_title()}, on {names}, part by part:", blocks)
+        shown = self.listed([name for name, _ in named[:_HEROES]])
+        title = self._document_title()
+        lead = self.say(f"{title}, on {shown}, part by part:", f"{title}：{shown}，按章节：")
+        return self.made(lead, blocks)
+
+    def _asked_by(self, asked: str, names: Set[str]) -> frozenset[str]:
+        """Return the names of a person whom a question names by one of them; none of another."""
+        if self.chinese:
+            is_asked = any(each in asked for each in names)
+        else:
+            is_asked = bool(tokens_of(asked) & tokens_of(*names))
+        return frozenset(names if is_asked else ())
+
+    def _asks_else(self, asked: str, names: Set[str]) -> bool:
+        """Check for a question that asks for more than what happens to some persons."""
+        if not self.chinese:
+            return bool(frozenset(self.asked.subject) - tokens_of(*names, _STORY))
+        for name in sorted(names, key=len, reverse=True):
+            asked = asked.replace(name, "")
+        return len(re.findall(r"\w", _STORY_ZH.sub("", asked))) > 1
 
     def _narrated(self, unit: Unit) -> list[Said]:
         """Return the sentences of a part that are told and not spoken."""
-        found = sentences_of(unit.chunks, chinese=False)
+        found = sentences_of(unit.chunks, chinese=self.chinese)
         return [one for one in found if not _QUOTED.match(one.text)]
 
     def _happenings(self, unit: Unit) -> list[Said]:
@@ -369,13 +458,15 @@ class _Page(SubjectPage):
         about = list(dict.fromkeys([named[0], *beside]))[:_HEROES]
         words = tokens_of(*about, *named)
         found = [one for one in self._narrated(unit) if words & one.words]
-        asked = _ABOUT_PERSON.format(" and ".join(about))
+        asked = self.say(
+            _ABOUT_PERSON.format(" and ".join(about)), _ABOUT_PERSON_ZH.format("和".join(about))
+        )
         return self._read_best(asked, spread_evenly(found, _HEARD_OF), _HAPPENINGS)
 
     def _read_best(self, question: str, read: Sequence[Said], most: int) -> list[Said]:
         """Return the sentences that a reader finds to answer best, in their order."""
         reader = self.scene.reader
-        if reader is None or self.chinese or not read:
+        if reader is None or not read:
             return []
         logits = reader(question, [one.text for one in read])
         told: list[Said] = []
@@ -389,7 +480,9 @@ class _Page(SubjectPage):
         """Return the names that these parts name often, and the others seldom."""
         inside = Counter(one for unit in units for c in unit.chunks for one in self.of_chunk[c.id])
         own = {one: count * count / self._held[one] for one, count in inside.items() if count > 1}
-        return [name for name, _ in self._proper(own)[:_OPENING_NAMES]]
+        text = " ".join(c.text for unit in units for c in unit.chunks).casefold()
+        names = [name for name, _ in self._proper(own) if name.casefold() in text]
+        return names[:_OPENING_NAMES]
 
     def _in_brackets(self, names: Sequence[str]) -> str:
         listed = self.listed(names)
@@ -398,7 +491,7 @@ class _Page(SubjectPage):
     def _document_title(self) -> str:
         """Return the title of the one document; its file's name where that is a chapter's."""
         title = self.units[0].chunks[0].title
-        if is_numbered(title):
+        if is_numbered(title) and not is_telling(plain_title(title)):
             return self.units[0].document_id.rpartition("/")[2].rpartition(".")[0] or title
         return plain_title(title)
 
@@ -442,7 +535,7 @@ class _Page(SubjectPage):
             for unit in chapters
         ]
         apart = self.say("; ", "；")
-        if len(chapters) <= TOLD_PARTS:
+        if len(chapters) <= _LISTED:
             lines = []
             for at, (name, unit) in enumerate(zip(names, chapters, strict=True)):
                 below = apart.join(self._sections(unit))
@@ -496,7 +589,7 @@ class _Page(SubjectPage):
 
     def _told(self, unit: Unit, most: int) -> list[Said]:
         """Return the sentences that tell best what a unit is about, in their order."""
-        return self._central_sentences(unit, self._central[unit], most)
+        return self._outlined(unit, self._central[unit], most)
 
     @cached_property
     def _central(self) -> Mapping[Unit, Mapping[str, float]]:

@@ -20,13 +20,16 @@ from ..packing import Draft
 from .asked import tokens_of
 from .page_writer import PageWriter
 from .people import Named, introduce, is_person, tell_pairs, without_title
-from .sentences import Said, is_alike
+from .sentences import Said, is_alike, is_spoken
 from .topics import Unit, spread_evenly, units_of
 
 _KINDS = {"PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT"}
 _COMMON = 0.3
 """A capitalised word is no name where it stands in small letters more often than this share."""
 _NO_PERSON = re.compile(r"^[A-Z]{2}|\d|[A-Z]{3}")
+_NO_NAME = re.compile(
+    r"[,/，、]|\bet\b|^(?:何[故不以如能人处事日必用足为敢况]|参[见阅考]|[详请]见|少顷)$"
+)
 _SPREADS = 3
 """A document that names a thing counts as so many passages."""
 _MOST, _FEW, _RANKED, _FURTHER, _PAIRS = 8, 3, 24, 12, 6
@@ -122,7 +125,10 @@ class NamedThings(PageWriter):
     def _is_name(self, entity: Entity) -> bool:
         """Check that a name's words are seldom written in small letters, of an institution one."""
         name = without_title(entity.name)
-        if re.search(r"[,/，、]|\bet\b|^何[故不以如能人处事日必用足为敢况]$", name):
+        if re.search(
+            r"[,/，、]|\bet\b|^何[故不以如能人处事日必用足为敢况]$|^(?:参[见阅考]|[详请]见|少顷)$",
+            name,
+        ):
             return False
         words = [word for word in re.findall(r"[A-Za-z][\w’'-]+", name) if word[0].isupper()]
         proper = [
@@ -167,8 +173,15 @@ class NamedThings(PageWriter):
         return self.made("", blocks)
 
     def people(self) -> str:
-        """Return lines on the people named most, those told of already left out."""
-        lines = [self._line(one) for one in self._things("PERSON", _FEW)]
+        """Return lines that say who the people named most are, but those told of already.
+
+        What one person of a Chinese story says of another is left out.
+        """
+        lines = [
+            self._line(one)
+            for one in self._things("PERSON", _FEW)
+            if one.is_told and not (self.chinese and is_spoken(one.named.said))
+        ]
         return "\n".join((self.say("People:", "人物："), *lines)) if lines else ""
 
     def _things(self, kind: str, most: int) -> list[_Thing]:

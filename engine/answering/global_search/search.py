@@ -40,6 +40,7 @@ from ...verification.pipeline import CitationVerifier
 from ..extractive.block_candidates import Reader
 from ..packing import Draft, PackedContext, as_passage, on_pages, pack_context
 from ..synthesis import TokenStreamer
+from .asked import Asked
 from .contents import table_of_contents
 from .context import (
     PLANS,
@@ -261,12 +262,15 @@ class GlobalAnswerer:
         within: DocumentFilter | None = None,
         turns: tuple[Turn, ...] = (),
         on_event: Listener = null_listener,
+        otherwise: Callable[..., Answer] | None = None,
     ) -> Answer:
         """Answer with an overview and citations, or abstain if nothing is relevant.
 
         A model that writes it is shown the `turns` before the question. `on_event` hears
         of each stage
-        as it ends, of what the answer rests on, and its text as it is written.
+        as it ends, of what the answer rests on, and its text as it is written. `otherwise` answers
+        from passages, with the same arguments, where all that a page could tell of a subject is a
+        sentence or two.
 
         Raises:
             ModelError: every call of a round failed, or the one that writes the answer.
@@ -279,7 +283,12 @@ class GlobalAnswerer:
             if scene.ask_many is not None:
                 draft, spent = _by_model(scene, self._selection, watch, on_event)
             if draft is None:
-                draft = _listed(scene, watch, on_event)
+                draft = table_of_contents(scene, watch)
+                if otherwise is not None and _is_thin(draft, scene):
+                    answer = otherwise(question, within=within, turns=turns, on_event=on_event)
+                    if not answer.abstained:
+                        return replace(answer, trace=(*watch.steps, *answer.trace))
+                _tell(draft, watch, on_event)
             said(draft.text)
         starts = self._library.page_starts({each.document_id for each in draft.citations})
         return Answer(
@@ -342,14 +351,22 @@ def _by_model(
     return draft, gathered.usage
 
 
-def _listed(scene: GlobalContext, watch: Tracer, on_event: Listener) -> Draft:
-    """Without a model: a table of contents."""
-    draft = table_of_contents(scene, watch)
+_THIN = 2
+"""Sentences of a page on a subject that are no overview."""
+
+
+def _is_thin(draft: Draft, scene: GlobalContext) -> bool:
+    """Check for a page on a subject of which hardly anything is told."""
+    subject = Asked.read(scene.question, scene.weight).subject
+    return bool(subject) and len(draft.citations) <= _THIN
+
+
+def _tell(draft: Draft, watch: Tracer, on_event: Listener) -> None:
+    """Report a table of contents to the listener."""
     quoted = tuple(as_passage(citation) for citation in draft.citations)
     on_event(PassagesEvent(passages=quoted))
     TokenStreamer(on_event, quoted).end(draft)
     watch.record("reduce", draft.detail, draft.text, **draft.figures)
-    return draft
 
 
 def _written(

@@ -17,9 +17,16 @@ from functools import cached_property
 from graph.text.cjk import is_chinese
 
 from ...plain_text import strip_markdown
-from ...storage.graph_api import Chunk
+from ...storage.graph_api import Chunk, sentence_spans
 from ...storage.tokenization import tokens
-from .standalone import introduces, is_personal, speaker_at, standalone_spans, word_count
+from .standalone import (
+    introduces,
+    is_personal,
+    opens,
+    speaker_at,
+    standalone_spans,
+    word_count,
+)
 
 _ALIKE = 0.4
 """Share of the shorter sentence's words from which two say the same."""
@@ -94,6 +101,19 @@ def sentences_of(chunks: Iterable[Chunk], *, chinese: bool) -> list[Said]:
             worth *= 1.0 + _TITLED * len(said.words & heads) / (len(heads) or 1)
             found.setdefault(said.text, replace(said, worth=worth))
     return list(found.values())
+
+
+def opening_of(chunks: Iterable[Chunk], *, chinese: bool) -> Said | None:
+    """Return the first whole sentence of a section, to be read below its heading.
+
+    None without one in the language.
+    """
+    for chunk in chunks:
+        for start, end in sentence_spans(chunk.text):
+            said = Said(chunk, start, end)
+            if opens(chunk.text[start:end]) and not is_of_rights(said.text):
+                return said if is_in(said.text, chinese) else None
+    return None
 
 
 def is_in(text: str, chinese: bool) -> bool:

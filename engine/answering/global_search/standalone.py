@@ -49,6 +49,13 @@ _TORN = lazy_regex(
     r"|第[\d一二三四五六七八九十]+[章节]",
     re.IGNORECASE,
 )
+_OPENING_WORDS = 60
+_UNTOLD = lazy_regex(r"^\W*[-*+•>#|]|^\(?\d{1,3}[.)、]\s|https?:|\||```|[<>=$\\]|\.{3}|…")
+_PARTICIPLE = lazy_regex(
+    r"(?:(?<!\w )[A-Za-z]+ed,|[a-z]+ed (?:by|for|under|in|at|on|from|to|with|of|\d))",
+    re.IGNORECASE,
+)
+"""Participles that are no sentence's verb: *Edition of March, compiled by …*, *Updated, …*."""
 _BACK = (
     r"(?:he|she|it|they|you|his|her|its|their|your|this|that|these|those|such|him|them|there"
     r"|another|others|both|either|neither|same|here|the (?:other|former|latter|second|third|same))"
@@ -162,6 +169,21 @@ def is_complete(sentence: str) -> bool:
         return True
     is_begun = text[0].isupper() or text[0].isdigit()
     return is_begun and not _CAPITALS.search(text) and _VERB.search(text) is not None
+
+
+def opens(sentence: str) -> bool:
+    """Check for a whole sentence, not too long, that can be read as the first below a heading."""
+    text = strip_markdown(sentence)
+    is_long = BRIEF_WORDS < word_count(text) <= _OPENING_WORDS
+    is_whole = is_long and _ENDS.search(text) is not None and "\n\n" not in sentence
+    if not is_whole or _UNTOLD.search(text) or is_unpaired(text):
+        return False
+    if is_chinese(text):
+        return True
+    if not text[:1].isupper() or _PARTICIPLE.match(text):
+        return False
+    is_said = any(not _PARTICIPLE.match(text, one.start()) for one in _VERB.finditer(text))
+    return is_said or not _PARTICIPLE.search(text)
 
 
 def is_listing(text: str) -> bool:

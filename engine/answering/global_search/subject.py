@@ -12,7 +12,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import takewhile
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from .sentences import (
     sentences_of,
     shared_words,
 )
-from .topics import Unit, books_of, plain_title, sections, titled, units_of
+from .topics import Unit, books_of, plain_title, sections, shared_path, titled, units_of
 from .windows import best_windows, read_windows, sure_windows, widened
 
 _PER_DOCUMENT, POINTS, _FEW, _COMPARED = 2, 14, 6, 100
@@ -61,13 +60,6 @@ def _by_document(groups: Iterable[list[Said]], told: Iterable[str]) -> list[list
     names = (*told, *(some[0].chunk.document_id for some in found))
     rank = {name: row for row, name in reversed([*enumerate(names)])}
     return sorted(found, key=lambda some: rank[some[0].chunk.document_id])
-
-
-def _shared_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the headings that all paths begin with."""
-    levels = zip(*paths, strict=False)
-    shared = takewhile(lambda level: len(set(level)) == 1, levels)
-    return tuple(level[0] for level in shared)
 
 
 def _best_told(
@@ -153,7 +145,7 @@ class SubjectPage(NamedThings):
         own = [one.chunk for one in first if one.chunk.document_id == first[0].chunk.document_id]
         if len(own) < _OF_LEADING:
             return []
-        document, above = own[0].document_id, _shared_path([one.headings for one in own])
+        document, above = own[0].document_id, shared_path([one.headings for one in own])
         places = self.scene.places.document_of
         keys = [key for key, name in places.items() if name == document]
         whole = self.scene.ordered(keys) if len(keys) <= _TELLING else ()

@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import pairwise, takewhile
 from typing import TypeVar
 
 import numpy as np
@@ -139,17 +140,55 @@ def spread_evenly(items: Sequence[Item], most: int) -> list[Item]:
 
 
 def units_of(chunks: Sequence[Chunk]) -> list[Unit]:
-    """Return documents as units, or the sections of a single document; by place."""
+    """Return documents as units, or the sections of a single document or section; by place."""
     ordered = sorted(chunks, key=lambda one: (one.document_id, one.position, one.start, one.id))
     if len({chunk.document_id for chunk in ordered}) > 1:
         return sections(ordered, depth=0)
-    for depth in range(1, MAX_DEPTH + 1):
-        found = sections(ordered, depth=depth)
-        if len(found) >= MIN_SECTIONS:
-            return found
+    ordered = [part for chunk in ordered for part in parts_of(chunk)]
+    above = len(shared_path([chunk.headings for chunk in ordered]))
+    depths = range(above + 1, above + MAX_DEPTH + 1)
+    parted = [sections(ordered, depth=depth) for depth in depths]
+    if found := next((some for some in parted if len(some) >= MIN_SECTIONS), None):
+        return found
+    if len(few := max(parted, key=len)) > 1:
+        return few
     size = max(1, math.ceil(len(ordered) / _PARTS))
     parts = [ordered[at : at + size] for at in range(0, len(ordered), size)]
-    return [Unit(some[0].document_id, some[0].headings[-1:], tuple(some)) for some in parts]
+    return [Unit(some[0].document_id, some[0].headings, tuple(some)) for some in parts]
+
+
+_HEADING = re.compile(r"^(#{1,5})[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
+_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+
+
+def parts_of(chunk: Chunk) -> list[Chunk]:
+    """Return a chunk that holds several sections as a chunk for each, else as it is."""
+    code = [one.span() for one in _FENCE.finditer(chunk.text)]
+    heads = [
+        one
+        for one in _HEADING.finditer(chunk.text)
+        if not any(start <= one.start() < end for start, end in code)
+    ]
+    if not any(chunk.text[: one.start()].strip() for one in heads):
+        return [chunk]
+    path, parts = chunk.headings, []
+    bounds = [0, *(one.start() for one in heads if one.start()), len(chunk.text)]
+    levels = {one.start(): (len(one[1]), " ".join(one[2].split())) for one in heads}
+    for start, end in pairwise(bounds):
+        if start in levels:
+            level, heading = levels[start]
+            path = (*path[: level - 1], heading)
+        text = chunk.text[start:end]
+        begins = chunk.start + start
+        parts.append(replace(chunk, text=text, start=begins, end=begins + len(text), headings=path))
+    return parts
+
+
+def shared_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the headings that all paths begin with."""
+    levels = zip(*paths, strict=False)
+    shared = takewhile(lambda level: len(set(level)) == 1, levels)
+    return tuple(level[0] for level in shared)
 
 
 def sections(chunks: Sequence[Chunk], *, depth: int) -> list[Unit]:
@@ -342,7 +381,7 @@ def _book(folder: str, units: Sequence[Unit]) -> Book | None:
     found = [(unit, _NUMBERED.match(unit.chunks[0].title)) for unit in units]
     worded = any(match and match["word"] for _, match in found)
     held: defaultdict[tuple[bool, int, str], list[tuple[bool, Unit]]] = defaultdict(list)
-    front = []
+    front: list[Unit] = []
     for unit, match in found:
         if match is None or (worded and not match["word"] and not match["deeper"]):
             front.append(unit)
@@ -354,12 +393,15 @@ def _book(folder: str, units: Sequence[Unit]) -> Book | None:
     numbered = sum(map(len, held.values()))
     if len(held) < MIN_CHAPTERS or numbered < _IN_BOOK * len(units):
         return None
-    chapters = []
+    chapters: list[Unit] = []
     for key in sorted(held):
-        (_, first), *rest = sorted(held[key], key=lambda one: (one[0], one[1].document_id))
-        chunks = tuple(
-            chunk for unit in (first, *(one for _, one in rest)) for chunk in unit.chunks
-        )
+        ordered = sorted(held[key], key=lambda one: (one[0], one[1].document_id))
+        alike = [unit for is_deeper, unit in ordered if not is_deeper]
+        if len(alike) > 1:  # of several books: whose the sections are is unknown
+            chapters += alike
+            continue
+        first = ordered[0][1]
+        chunks = tuple(chunk for _, unit in ordered for chunk in unit.chunks)
         chapters.append(Unit(first.document_id, first.headings, chunks))
     front.sort(key=lambda unit: (not _FRONT.search(unit.document_id), unit.document_id))
     named = bool(front) and _FRONT.search(front[0].document_id) and front[0].title

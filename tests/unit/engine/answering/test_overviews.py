@@ -15,6 +15,7 @@ from engine.answering.global_search.asked import (
     asks_to_sum_up,
     document_asked,
     is_title_of,
+    is_whole_named,
     without_closing,
 )
 from engine.answering.global_search.contents import _without
@@ -25,6 +26,7 @@ from engine.answering.global_search.sentences import (
     central_words,
     early_first,
     is_spoken,
+    opening_of,
     sentences_of,
 )
 from engine.answering.global_search.standalone import introduces
@@ -713,3 +715,60 @@ def test_an_event_has_the_month_that_stands_at_its_year(
 )
 def test_what_a_document_is_for_introduces_it(text: str, is_introducing: bool) -> None:
     assert introduces(text) is is_introducing
+
+
+@pytest.mark.parametrize(
+    ("question", "part"),
+    [
+        ("Summarise the chapter on what to do after a break-in.", "what to do after a break-in"),
+        ("What was discussed at the 2016 council meeting?", "the 2016 council meeting"),
+        ("Summarise the findings of the report on the fund.", "findings of the report on the fund"),
+        ("2012年双方的会谈主要谈了些什么？", "2012年双方的会谈"),
+        ("简单概括一下曹操和马超在渭水对阵那一回", "曹操和马超在渭水对阵那一回"),
+        ("What do these documents say about the meeting?", ""),
+        ("What does the report say about the invoices?", ""),
+        ("What is emberweed?", ""),
+    ],
+)
+def test_a_part_is_described_by_what_stands_beside_the_word_for_it(
+    question: str, part: str
+) -> None:
+    reading = asked(question)
+
+    assert (reading.part if reading.names_part else "") == part
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "is_whole"),
+    [
+        ("What does the Developer's Reference cover?", "Developer's Reference", True),
+        ("Give me an overview of the handbook and how it is organised", "handbook", True),
+        ("What does the council report cover?", "council report", False),
+        ("这本手册主要讲什么？", "手册", True),
+    ],
+)
+def test_a_manual_may_be_the_whole_library(question: str, name: str, is_whole: bool) -> None:
+    assert document_asked(question) == name
+    assert is_whole_named(name) is is_whole
+
+
+@pytest.mark.parametrize(
+    ("text", "opening"),
+    [
+        (
+            "## 5.9 Orphaning\n\nIf you can no longer keep a package, you need to say so, and see"
+            " that it is marked.\n\nMore is told elsewhere.",
+            "If you can no longer keep a package, you need to say so, and see that it is marked.",
+        ),
+        (
+            "Updated, again.\n\nLast revised by Ann.\n\nThe gate opens at noon.",
+            "The gate opens at noon.",
+        ),
+        ("- one\n- two\n\n| a | b |\n| --- | --- |\n| c | d |", None),
+        ("这里讨论加密。", None),
+    ],
+)
+def test_a_section_is_opened_by_its_first_whole_sentence(text: str, opening: str | None) -> None:
+    said = opening_of([chunk(text)], chinese=False)
+
+    assert (said.text if said else None) == opening

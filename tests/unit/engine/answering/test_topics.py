@@ -7,9 +7,11 @@ import pytest
 from engine.answering.global_search.topics import (
     MAX_CHUNKS,
     Unit,
+    books_of,
     group_units,
     indexed_book,
     joined_units,
+    parts_of,
     plain_title,
     sample_chunks,
     shared_endings,
@@ -78,6 +80,51 @@ def test_a_single_document_has_its_sections_as_topics_in_their_order() -> None:
     topics = group_units(units_of(chunks), entities_of=lambda _: (), most=8, chinese=False)
     assert [unit.title for topic in topics for unit in topic.units] == [
         "Part 0", "Part 1", "Part 2", "Part 3",
+    ]  # fmt: skip
+
+
+def test_a_section_has_the_sections_below_it_and_two_are_enough() -> None:
+    above = ("5. Managing packages", "5.9 Moving and orphaning")
+    chunks = [
+        chunk("book", number, f"Text {number}.", *above, *below)
+        for number, below in enumerate([(), ("Moving",), ("Orphaning",), ("Orphaning",)])
+    ]
+
+    assert [unit.title for unit in units_of(chunks)] == [
+        "Moving and orphaning", "Moving", "Orphaning",
+    ]  # fmt: skip
+    assert [len(unit.chunks) for unit in units_of(chunks[2:])] == [1, 1]
+
+
+def test_a_chunk_that_holds_several_sections_is_parted_at_their_headings() -> None:
+    text = "Begun.\n\n## Oil\n\nOil burns.\n\n```\n# no heading\n```\n\n### Wicks\n\nCut them."
+    held = chunk("lamps", 1, text, "Lamps", title="Lamps")
+
+    parts = parts_of(held)
+
+    assert [one.headings for one in parts] == [
+        ("Lamps",), ("Lamps", "Oil"), ("Lamps", "Oil", "Wicks"),
+    ]  # fmt: skip
+    assert "".join(one.text for one in parts) == text
+    assert all(text[one.start - held.start :].startswith(one.text) for one in parts)
+    assert parts_of(parts[1]) == [parts[1]]
+
+
+def test_chapters_of_two_books_in_one_folder_are_not_mixed() -> None:
+    titles = ["Chapter 1. Oil", "Chapter 1. Fog", "Chapter 2. Wicks", "Chapter 3. Wages",
+              "1.1. Where oil is pressed", "2.1. How wicks are cut"]  # fmt: skip
+    units = [
+        Unit(f"lamps/{at}.html", (), (chunk(f"lamps/{at}.html", 0, "Text.", title=title),))
+        for at, title in enumerate(titles)
+    ]
+
+    (book,), others = books_of(units)
+
+    assert others == []
+    assert book.documents == len(titles)
+    assert [[one.title for one in chapter.chunks] for chapter in book.chapters] == [
+        ["Chapter 1. Oil"], ["Chapter 1. Fog"],
+        ["Chapter 2. Wicks", "2.1. How wicks are cut"], ["Chapter 3. Wages"],
     ]  # fmt: skip
 
 
