@@ -31,7 +31,7 @@ from ..prompts import Language, count_injections, language_of, prompt_text
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
 from ..retrieval.retriever import HybridRetriever, SearchResult
-from ..storage.graph_api import read_extractions
+from ..storage.graph_api import read_mentions
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Passage, TraceStep, Turn, Usage
@@ -538,10 +538,10 @@ class LocalAnswerer:
     def _types(self, passages: Sequence[Passage]) -> dict[str, str]:
         """Return the commonest type of each name in the passages."""
         with self._library.read() as connection:
-            found = read_extractions(connection, (passage.chunk_id for passage in passages))
+            found = read_mentions(connection, (passage.chunk_id for passage in passages))
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for chunk_id in sorted(found):
-            for mention in found[chunk_id].mentions:
+            for mention in found[chunk_id]:
                 counts[mention.surface][mention.type] += 1
         return {name: count.most_common(1)[0][0] for name, count in counts.items()}
 

@@ -464,6 +464,11 @@ def read_extractions(connection: Connection, chunk_ids: Iterable[str]) -> dict[s
     }
 
 
+def read_mentions(connection: Connection, chunk_ids: Iterable[str]) -> dict[str, list[Mention]]:
+    """Return the mentions of each chunk in their order, by chunk id."""
+    return _by_chunk(connection, mentions, Mention, sorted(set(chunk_ids)))
+
+
 def _by_chunk(
     connection: Connection, table: Table, kind: Callable[..., T], ids: Sequence[str]
 ) -> dict[str, list[T]]:
