@@ -130,11 +130,11 @@ def relations_asked(
         words: relation words and their weights (see `relation_words`).
     """
     found = np.zeros((len(texts), len(texts)))
-    places = [_places(text) for text in texts]
-    asked = [
-        sorted((place, words[word]) for word in words for place in held.get(word, ()))
-        for held in places
-    ]
+    places = {source: _places(texts[source]) for source in {each[0] for each in mentions}}
+    asked = {
+        source: sorted((place, words[word]) for word in words for place in held.get(word, ()))
+        for source, held in places.items()
+    }
     for source, target, label in mentions:
         for name in names.get(label, ()):
             size = len(name)

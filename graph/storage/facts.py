@@ -475,8 +475,9 @@ def _by_chunk(
     """Group rows as sorted values by chunk; columns match field names."""
     names = [column.name for column in table.columns if column.name != "chunk_id"]
     found: dict[str, list[Any]] = {chunk_id: [] for chunk_id in ids}
-    for row in rows_in(connection, select(table), table.c.chunk_id, ids):
-        found[row.chunk_id].append(kind(**{name: getattr(row, name) for name in names}))
+    query = select(table.c.chunk_id, *(table.c[name] for name in names))
+    for chunk_id, *values in rows_in(connection, query, table.c.chunk_id, ids):
+        found[chunk_id].append(kind(**dict(zip(names, values, strict=True))))
     return {chunk_id: sorted(values) for chunk_id, values in found.items()}
 
 
