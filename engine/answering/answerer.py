@@ -31,7 +31,7 @@ from ..prompts import Language, count_injections, language_of, prompt_text
 from ..retrieval.passages import Embed, Tracer, preview_top_passages
 from ..retrieval.query_expansion import Expander
 from ..retrieval.retriever import HybridRetriever, SearchResult
-from ..storage.graph_api import read_extractions
+from ..storage.graph_api import read_mentions
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Answer, Passage, TraceStep, Turn, Usage
@@ -421,29 +421,30 @@ class LocalAnswerer:
         among = PERSON_CANDIDATES if is_person else CANDIDATES
         if expander is None and gateway is None:
             expander = other_name_searches(question, self._known_as(question, within))
+
+        def keep(passages: list[Passage]) -> list[Passage]:
+            if is_fact:
+                return facts_first(question, passages)[:SHOWN]
+            if has_excerpt:
+                known_as = self._known_as(question, within)
+                return direct_first(question, passages, known_as)[:READ_PASSAGES]
+            return with_nearest(question, passages, first=usual) if is_quoted else passages
+
         found = self._retriever.search(
             question,
             top_k=max(among, usual) if looks_wider else self._packer.candidate_count,
             within=within,
             expander=fact_searches if is_fact or is_person else expander,
+            keep=keep,
             on_event=on_event,
         )
-        if is_fact:
-            return replace(found, passages=facts_first(question, found.passages)[:SHOWN])
-        if has_excerpt:
-            first = direct_first(question, found.passages, self._known_as(question, within))
-            if question_intent(question) == "comparison" and not compares_in_respect(question):
-                sides = compared_sides(question)
-                asked = (side_question(question, side, sides) or side for side in sides)
-                each = (
-                    self._retriever.search(one, top_k=OF_SIDE, within=within).passages
-                    for one in asked
-                )
-                first = with_sides(first, list(each))
-            return replace(found, passages=first[:READ_PASSAGES])
-        if is_quoted:
-            return replace(found, passages=with_nearest(question, found.passages, first=usual))
-        return found
+        is_comparison = question_intent(question) == "comparison"
+        if is_fact or not has_excerpt or not is_comparison or compares_in_respect(question):
+            return found
+        sides = compared_sides(question)
+        asked = (side_question(question, side, sides) or side for side in sides)
+        each = [self._retriever.search(one, top_k=OF_SIDE, within=within).passages for one in asked]
+        return replace(found, passages=with_sides(found.passages, each)[:READ_PASSAGES])
 
     def _answer(
         self, question: str, attempt: AnswerRound, *, before: Sequence[TraceStep] = ()
@@ -537,10 +538,10 @@ class LocalAnswerer:
     def _types(self, passages: Sequence[Passage]) -> dict[str, str]:
         """Return the commonest type of each name in the passages."""
         with self._library.read() as connection:
-            found = read_extractions(connection, (passage.chunk_id for passage in passages))
+            found = read_mentions(connection, (passage.chunk_id for passage in passages))
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for chunk_id in sorted(found):
-            for mention in found[chunk_id].mentions:
+            for mention in found[chunk_id]:
                 counts[mention.surface][mention.type] += 1
         return {name: count.most_common(1)[0][0] for name, count in counts.items()}
 

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Literal
 
 from ..embeddings.tokenizer import TokenCount
@@ -247,6 +247,7 @@ NEAR_DUPLICATE = 0.9
 
 _SEPARATOR = "\n\n"
 _SHINGLE = 5
+_DIGITS = re.compile(r"\d+")
 _LONGEST_DATE = 40
 
 
@@ -354,20 +355,34 @@ def drop_duplicates(passages: Sequence[Passage]) -> list[Passage]:
     document, or a near copy. Near copies must hold the same numbers: rows and notices that differ
     in a figure alone are different facts.
     """
-    kept: list[tuple[Passage, str, set[str], list[str]]] = []
+    kept: list[_Candidate] = []
     for passage in passages:
-        text = " ".join(unicodedata.normalize("NFKC", passage.text).casefold().split())
-        shingles = {text[i : i + _SHINGLE] for i in range(max(1, len(text) - _SHINGLE + 1))}
-        numbers = re.findall(r"\d+", text)
-        repeats = any(
-            text == other_text
-            or _inside(passage, other)
-            or (numbers == other_numbers and _jaccard(shingles, other_shingles) >= NEAR_DUPLICATE)
-            for other, other_text, other_shingles, other_numbers in kept
-        )
-        if not repeats:
-            kept.append((passage, text, shingles, numbers))
-    return [passage for passage, _, _, _ in kept]
+        one = _Candidate(passage)
+        if not any(one.repeats(other) for other in kept):
+            kept.append(one)
+    return [each.passage for each in kept]
+
+
+class _Candidate:
+    """Passage with what tells it from a repeat; its 5-grams are made where they decide."""
+
+    def __init__(self, passage: Passage) -> None:
+        self.passage = passage
+        folded = unicodedata.normalize("NFKC", passage.text).casefold()
+        self._text = " ".join(folded.split())
+        self._numbers = _DIGITS.findall(self._text)
+
+    @cached_property
+    def _shingles(self) -> set[str]:
+        text = self._text
+        return {text[i : i + _SHINGLE] for i in range(max(1, len(text) - _SHINGLE + 1))}
+
+    def repeats(self, other: _Candidate) -> bool:
+        """Check for a repeat of an earlier passage."""
+        if self._text == other._text or _inside(self.passage, other.passage):
+            return True
+        is_like = self._numbers == other._numbers
+        return is_like and _jaccard(self._shingles, other._shingles) >= NEAR_DUPLICATE
 
 
 class _Page:

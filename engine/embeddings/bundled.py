@@ -17,6 +17,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -36,6 +37,8 @@ MODEL_DIMENSION = 384
 MODEL_WINDOW_TOKENS = 510
 """Of the 512 that it reads, [CLS] and [SEP] take two."""
 _MAX_THREADS = 4
+REMEMBERED_QUESTIONS = 16
+"""Questions whose vectors are remembered: each is embedded for its scope and for the search."""
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -118,6 +121,7 @@ class BundledEmbedding(LocalEmbedding):
     ) -> None:
         super().__init__(model_name=MODEL_NAME, embed_batch_size=embed_batch_size)
         self._encoder = OnnxEncoder(threads=threads, environment=environment)
+        self._question = lru_cache(maxsize=REMEMBERED_QUESTIONS)(self._embed_question)
 
     @property
     def dimension(self) -> int:
@@ -141,6 +145,12 @@ class BundledEmbedding(LocalEmbedding):
             ModelUnavailable: the model is not installed or its files are damaged.
         """
         return self._encoder.embed(texts)
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return list(self._question(query))
+
+    def _embed_question(self, query: str) -> tuple[float, ...]:
+        return tuple(self.embed([query])[0].tolist())
 
 
 def map_threads(

@@ -6,10 +6,12 @@ It reads what the English model cannot, and finds documents in another language 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .bundled import REMEMBERED_QUESTIONS
 from .model_files import MULTILINGUAL
 from .question_encoder import QUESTION_DIMENSION, QuestionEncoder
 from .wrappers import LocalEmbedding
@@ -29,6 +31,7 @@ class MultilingualEmbedding(LocalEmbedding):
     ) -> None:
         super().__init__(model_name=MULTILINGUAL.name, embed_batch_size=embed_batch_size)
         self._encoder = QuestionEncoder(environment=environment)
+        self._question = lru_cache(maxsize=REMEMBERED_QUESTIONS)(self._embed_question)
 
     @property
     def dimension(self) -> int:
@@ -54,5 +57,7 @@ class MultilingualEmbedding(LocalEmbedding):
         return self._encoder.texts(texts)
 
     def _get_query_embedding(self, query: str) -> list[float]:
-        vector: list[float] = self._encoder.questions([query])[0].tolist()
-        return vector
+        return list(self._question(query))
+
+    def _embed_question(self, query: str) -> tuple[float, ...]:
+        return tuple(self._encoder.questions([query])[0].tolist())

@@ -143,9 +143,16 @@ _BLOCK_CHARACTERS = 4_000
 _UNKNOWN_PIECE_CHARACTERS = 4
 _UNREADABLE_SHARE = 0.2
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002a6df\U0002a700-\U0002ceaf"
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff"
 _CJK = f"{_IDEOGRAPHS}\u2e80-\u33ff\uac00-\ud7af\uff00-\uffef"
 _WORD_BREAK = lazy_regex(f"[\\s!-/:-@\\[-`{{-~，。！？；：、{_IDEOGRAPHS}]")
 """Word boundaries of the word-piece tokeniser; a cut there changes no token."""
+_MARK = f"!-/:-@\\[-`{{-~{_HAN}"
+_WORD = lazy_regex(f"[{_MARK}]|[^ \\t\\r\\n{_MARK}]+")
+"""Words and marks that the word-piece tokeniser takes apart each by itself, whatever is beside."""
+_LONGEST_WORD = 64
+"""Maximum characters of a word whose size is remembered."""
+_REMEMBERED_WORDS = 32_768
 _SIMPLE_PIECE = lazy_regex(f"[{_CJK}]|[^\\W_{_CJK}]{{1,4}}|_|[^\\w\\s]")
 
 _Piece = tuple[int, int, bool]
@@ -236,6 +243,18 @@ class WordPieceTokeniser(_PieceTokeniser):
     def __init__(self, tokeniser: _HubTokeniser) -> None:
         self._tokeniser = tokeniser
         self._unknown = tokeniser.token_to_id("[UNK]")
+        self._word_size = lru_cache(maxsize=_REMEMBERED_WORDS)(super().count)
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens, as many as `spans` has."""
+        return sum(self._block_size(text[begin:end]) for begin, end in _blocks(text))
+
+    def _block_size(self, text: str) -> int:
+        """Add the sizes of words, most of which were met before."""
+        words = _WORD.findall(text)
+        if max(map(len, words), default=0) > _LONGEST_WORD:
+            return super().count(text)
+        return sum(map(self._word_size, words))
 
     def _pieces(self, text: str) -> Iterator[_Piece]:
         for begin, end in _blocks(text):

@@ -419,6 +419,7 @@ _ASKING = re.compile(
 _BINDING = re.compile(r"[的了是在被与]")
 """Characters that bind words: a pair with one of them in it is hardly ever a word."""
 _IS_HAN = re.compile(f"[{HAN}]+")
+_HAN_TOKEN = re.compile(rf"(?<!\S)[{HAN}]+(?!\S)")
 SCATTERED = 0.5
 """Credit of a Chinese word whose characters occur, but reordered (水位高 for 高水位).
 
@@ -469,9 +470,7 @@ def _held(
 ) -> Scores:
     """Return how far a passage holds each question token, 0–1, by characters for Chinese."""
     some = any(characters)
-    written = (
-        frozenset("".join(t for t in passage if _IS_HAN.fullmatch(t))) if some else frozenset()
-    )
+    written = frozenset("".join(_HAN_TOKEN.findall(" ".join(passage)))) if some else frozenset()
 
     def share(token: str, parts: frozenset[str] | None) -> float:
         if token in passage:

@@ -54,13 +54,16 @@ from .passages import (
     preview_top_passages,
 )
 from .query_expansion import Expander, Expansion, rank_expanded
+from .read_passages import Explain, explain_by_paths, passages_read
 from .rerank import ORDER_KEPT, PassageReranker, rerank_passages
 from .second_look import (
     LOOKED_AT,
     links_between,
+    name_forms,
     relation_words,
     relations_asked,
     second_look,
+    words_held,
 )
 from .views import FilteredViewCache
 
@@ -84,6 +87,8 @@ class SearchResult:
 
 Rescore = Callable[[Sequence[str], Scores], Scores]
 """Document id and fused score of each passage, in rows, to new scores: `(n,)` to `(n,)`."""
+Keep = Callable[[list[Passage]], list[Passage]]
+"""Passages found, best first, to those that are returned, in their order; none has a path yet."""
 QueryVectors = Mapping[str, NDArray[np.float32]]
 """Vectors of a question by the identity of their model; empty where none can read it."""
 
@@ -190,13 +195,15 @@ class HybridRetriever:
         within: DocumentFilter | None = None,
         expander: Expander | None = None,
         rescore: Rescore | None = None,
+        keep: Keep | None = None,
         on_event: Listener = null_listener,
     ) -> SearchResult:
         """Search passages, best first, each with its list scores and walk path.
 
         With `within`, every list and the walk see only the documents that it admits.
         `on_event` hears of each stage as it ends. `expander` makes the searches of this one instead
-        of the retriever's own; `rescore` changes the scores before passages are read.
+        of the retriever's own; `rescore` changes the scores before passages are read. `keep`
+        chooses among what was found: only what it returns is explained by a path.
 
         Raises:
             QuestionError: a `top_k` below 1.
@@ -209,6 +216,7 @@ class HybridRetriever:
                 within=within,
                 expander=expander,
                 rescore=rescore,
+                keep=keep,
                 on_event=on_event,
             )
             found(search.passages)
@@ -249,6 +257,7 @@ class HybridRetriever:
         within: DocumentFilter | None = None,
         expander: Expander | None = None,
         rescore: Rescore | None = None,
+        keep: Keep | None = None,
         on_event: Listener = null_listener,
     ) -> SearchResult:
         wanted = self._settings.top_k if top_k is None else top_k
@@ -256,7 +265,7 @@ class HybridRetriever:
         within, steps = within or self._within, Tracer(on_event)
         searches = self._searches(question, within, steps, expander or self._expander)
         pool = wanted if self._judge is None else max(wanted, self._judge.candidates)
-        passages = self._found(
+        passages, explain = self._found(
             question, searches, within=within, limit=pool, rescore=rescore, steps=steps
         )
         if self._judge is not None:
@@ -276,7 +285,9 @@ class HybridRetriever:
         if self._postprocessors:
             passages = self._postprocessed(question, passages)
             steps.record("postprocess", f"{len(passages)} left", preview_top_passages(passages))
-        return SearchResult(passages, steps.steps)
+        if keep is not None:
+            passages = keep(passages)
+        return SearchResult([explain(each) for each in passages], steps.steps)
 
     def _postprocessed(self, question: str, passages: Sequence[Passage]) -> list[Passage]:
         """Return what LlamaIndex's node postprocessors leave, in their order."""
@@ -300,7 +311,7 @@ class HybridRetriever:
 
         def first(text: str, count: int) -> list[str]:
             one = Expansion(keyword=text, dense=text, weight=1.0, kind="question")
-            found = self._found(text, (one,), within=within, limit=count, steps=Tracer())
+            found, _ = self._found(text, (one,), within=within, limit=count, steps=Tracer())
             return [f"{passage.title}\n{passage.text}" for passage in found]
 
         made = expander(question, first)
@@ -323,7 +334,8 @@ class HybridRetriever:
         limit: int,
         steps: Tracer,
         rescore: Rescore | None = None,
-    ) -> list[Passage]:
+    ) -> tuple[list[Passage], Explain]:
+        """Return the passages that the searches find, and what explains one of them by its path."""
         with self._library.read() as connection:
             shares = self._views.current(connection, within).of(self._keyword.readable)
         english = shares[[shares.argmin(), shares.argmax()]] if shares.size else shares
@@ -347,11 +359,12 @@ class HybridRetriever:
                 first = f"the first {LOOKED_AT} as a set"
                 steps.record("second look", first, shown.leading(ranking.scores))
             found = self._read(connection, shown.view, ranking, limit=limit)
-            passages = self._passages(asked, shown, ranking, found)
+            judged = self._relevances(connection, asked, shown, ranking, found)
+        passages = passages_read(ranking, found, judged)
         best = max((passage.relevance for passage in passages), default=0.0)
         gave = preview_top_passages(passages)
         steps.record("read", f"{len(passages)} passages", gave, relevance=best)
-        return passages
+        return passages, explain_by_paths(shown.view, ranking, found)
 
     def cosines(self, question: str, chunk_ids: Sequence[str]) -> dict[str, float]:
         """Return cosines of chunks to a question by id; empty if unreadable by the encoder."""
@@ -465,7 +478,7 @@ class HybridRetriever:
         relations = relations_asked(
             links.mentions,
             texts,
-            {label: _name_forms(shown.view.display[label]) for _, _, label in links.mentions},
+            {label: name_forms(shown.view.display[label]) for _, _, label in links.mentions},
             relation_words(asked.text, words, weights),
         )
         order = second_look(
@@ -473,7 +486,7 @@ class HybridRetriever:
             ranking.scores,
             closeness=links.closeness,
             relations=relations,
-            held=_words_held(asked, words, texts),
+            held=words_held(asked.text, asked.names, words, texts),
             weights=weights,
         )
         return ranking.reordered(order)
@@ -582,39 +595,20 @@ class HybridRetriever:
             ranking.order[:count], limit=limit, chunks=chunks, text=self._library.text_at
         )
 
-    def _passages(
-        self, asked: _Asked, shown: FilteredView, ranking: Ranking, found: Sequence[ReadSpan]
-    ) -> list[Passage]:
-        judged = self._relevances(asked, shown, ranking, found)
-        seeds = ranking.seeds.tolist()
-        titles = {each.row: each.chunk.title for each in found}
-        return [
-            Passage(
-                text=reading.text,
-                score=float(ranking.scores[reading.row]),
-                relevance=relevance_,
-                document_id=reading.chunk.document_id,
-                chunk_id=reading.chunk.id,
-                title=reading.chunk.title,
-                start=reading.start,
-                end=reading.end,
-                page=reading.chunk.page,
-                headings=reading.chunk.headings,
-                path=shown.view.path(reading.row, seeds, titles) if seeds else (),
-                scores={name: float(values[reading.row]) for name, values in ranking.lists.items()},
-            )
-            for reading, relevance_ in zip(found, judged, strict=True)
-        ]
-
     def _relevances(
-        self, asked: _Asked, shown: FilteredView, ranking: Ranking, found: Sequence[ReadSpan]
+        self,
+        connection: Connection,
+        asked: _Asked,
+        shown: FilteredView,
+        ranking: Ranking,
+        found: Sequence[ReadSpan],
     ) -> list[float]:
         """Return the calibrated relevance of each read span over the list (see `relevance`)."""
         if not found:
             return []
         covered = token_coverage(
             question_tokens(asked.text),
-            [tokens(f"{each.chunk.title}\n{each.chunk.context}\n{each.text}") for each in found],
+            self._read_tokens(connection, found),
             document_frequency=self._keyword.document_frequency(shown.counted),
             passage_count=self._keyword.passage_count(shown.counted),
         )
@@ -637,6 +631,21 @@ class HybridRetriever:
                 ]
             )
         )
+
+    def _read_tokens(
+        self, connection: Connection, found: Sequence[ReadSpan]
+    ) -> list[Sequence[str]]:
+        """Return the tokens of title and text of each read span, from the index where it has them.
+
+        They are made anew where a parent is read, or the chunk is not indexed.
+        """
+        stored = self._keyword.read_tokens(connection, [each.chunk.id for each in found])
+        return [
+            kept
+            if kept and each.chunk.read is None
+            else tokens(f"{each.chunk.title}\n{each.chunk.context}\n{each.text}")
+            for each, kept in zip(found, stored, strict=True)
+        ]
 
     def _likeness(
         self, asked: _Asked, shown: FilteredView, found: Sequence[ReadSpan]
@@ -667,31 +676,6 @@ def check_top_k(top_k: object) -> None:
         raise QuestionError(f"top_k is not a whole number: {top_k!r}; give 1 or more")
     if top_k < 1:
         raise QuestionError(f"top_k: {top_k} is too small; give 1 or more")
-
-
-def _name_forms(name: str) -> list[list[str]]:
-    """Return the tokens of a name, and of the part before a comma."""
-    return [tokens(name), *([tokens(name.split(",")[0])] if "," in name else ())]
-
-
-def _words_held(
-    asked: _Asked, words: Sequence[str], texts: Sequence[Sequence[str]]
-) -> NDArray[np.float64]:
-    """Return which words of the question each text holds: `(texts, words)`, 0 or 1.
-
-    The name of a thing that has several is held where any of them is.
-    """
-    present = [frozenset(text) for text in texts]
-    held = np.array([[word in some for word in words] for some in present], dtype=np.float64)
-    held = held.reshape(len(texts), len(words))
-    for thing in asked.names.things:
-        said = {token for start, end in thing.spans for token in tokens(asked.text[start:end])}
-        forms = [frozenset(tokens(key)) for key in thing.keys]
-        named = [any(form <= some for form in forms) for some in present]
-        for column, word in enumerate(words):
-            if word in said:
-                held[:, column] = np.maximum(held[:, column], named)
-    return held
 
 
 def _share(asked: QuestionNames, present: set[str]) -> float | None:

@@ -17,8 +17,9 @@ from math import e, exp, log, sqrt
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import NDArray
 
-from ..storage.graph_api import WalkGraph
+from ..storage.graph_api import QuestionNames, WalkGraph
 from ..storage.tokenization import tokens
 from .lexical_variants import lexical_variants
 
@@ -129,11 +130,11 @@ def relations_asked(
         words: relation words and their weights (see `relation_words`).
     """
     found = np.zeros((len(texts), len(texts)))
-    places = [_places(text) for text in texts]
-    asked = [
-        sorted((place, words[word]) for word in words for place in held.get(word, ()))
-        for held in places
-    ]
+    places = {source: _places(texts[source]) for source in {each[0] for each in mentions}}
+    asked = {
+        source: sorted((place, words[word]) for word in words for place in held.get(word, ()))
+        for source, held in places.items()
+    }
     for source, target, label in mentions:
         for name in names.get(label, ()):
             size = len(name)
@@ -205,3 +206,28 @@ def second_look(
         linked = np.maximum(linked, closeness[best])
         asked = np.maximum(asked, relations[best])
     return np.concatenate([order[:count][taken], order[count:]])
+
+
+def name_forms(name: str) -> list[list[str]]:
+    """Return the tokens of a name, and of the part before a comma."""
+    return [tokens(name), *([tokens(name.split(",")[0])] if "," in name else ())]
+
+
+def words_held(
+    question: str, names: QuestionNames, words: Sequence[str], texts: Sequence[Sequence[str]]
+) -> NDArray[np.float64]:
+    """Return which words of the question each text holds: `(texts, words)`, 0 or 1.
+
+    The name of a thing that has several is held where any of them is.
+    """
+    present = [frozenset(text) for text in texts]
+    held = np.array([[word in some for word in words] for some in present], dtype=np.float64)
+    held = held.reshape(len(texts), len(words))
+    for thing in names.things:
+        said = {token for start, end in thing.spans for token in tokens(question[start:end])}
+        forms = [frozenset(tokens(key)) for key in thing.keys]
+        named = [any(form <= some for form in forms) for some in present]
+        for column, word in enumerate(words):
+            if word in said:
+                held[:, column] = np.maximum(held[:, column], named)
+    return held

@@ -304,10 +304,10 @@ class KeywordIndex:
         return {"title": np.maximum(found["title"], found["heading"]), "body": found["body"]}
 
     def read_tokens(self, connection: Connection, chunk_ids: Sequence[str]) -> list[list[str]]:
-        """Return the tokens of title and text of a few chunks, in their order."""
-        wanted = keywords.c.chunk_id.in_(chunk_ids)
-        query = select(keywords.c.chunk_id, keywords.c.body).where(wanted)
-        kept = {chunk_id: str(body) for chunk_id, body in connection.execute(query)}
+        """Return the tokens of title and text of chunks, in their order; none where not stored."""
+        query = select(keywords.c.chunk_id, keywords.c.body)
+        rows = rows_in(connection, query, keywords.c.chunk_id, chunk_ids)
+        kept = {chunk_id: str(body) for chunk_id, body in rows}
         return [kept.get(chunk_id, "").split() for chunk_id in chunk_ids]
 
     def passage_count(self, counted: Rows = None) -> int:

@@ -188,6 +188,7 @@ if TYPE_CHECKING:
         put_pending,
         raise_generation,
         read_extractions,
+        read_mentions,
         read_state,
         reports_stamp,
         rows_in,
@@ -366,6 +367,7 @@ __all__ = [
     "read_communities",
     "read_export",
     "read_extractions",
+    "read_mentions",
     "read_reports",
     "read_seen",
     "read_seen_communities",
@@ -472,7 +474,8 @@ _HOMES = {
         "DERIVE EXTRACT FAILED HAND_MADE LINK UnreadChunk content_digest delete_chunks "
         "derived_generation derived_stamp extractions_by_text facts_generation forget_faults "
         "in_batches lineage put_chunks put_extractions put_faults put_pending raise_generation "
-        "read_extractions read_state reports_stamp rows_in text_sha unread_chunks write_state"
+        "read_extractions read_mentions read_state reports_stamp rows_in text_sha unread_chunks "
+        "write_state"
     ),
     "storage.packed_arrays": (
         "added_since_saved follow_saved load_array load_view save_state save_view view_stamp"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,11 @@ _IS_CJK = lazy_regex(rf"[{CJK}]")
 _MARKS = lazy_regex(r"[-/._'’&]+")
 _DECIMAL = lazy_regex(r"\d+(?:\.\d+)+")
 _LETTERS_NUMBER = lazy_regex(r"([^\W\d_]{2,})(\d{3,})")
+_DIGIT = lazy_regex(r"\d")
 _CODE = lazy_regex(r"(?<![A-Za-z\d_])([A-Z]{2,})[ ](\d+)(?![A-Za-z\d_])")
 _OPTION = lazy_regex(r"(?<![a-z\d_./-])--?[a-z][a-z\d]*(?:-[a-z\d]+)*")
+_REMEMBERED = 8_192
+"""Words with marks or digits whose tokens are remembered."""
 _POSSESSIVE = lazy_regex(r"['’]s?\b(?![\w'’])")
 
 
@@ -57,7 +60,8 @@ def tokens(text: str) -> list[str]:
         else:
             words.extend(_joined_and_parts(piece))
     found.extend(_stemmer().stemWords([word for word in words if word not in _STOP_WORDS]))
-    found.extend((match[1] + match[2]).lower() for match in _CODE.finditer(wide))
+    if _DIGIT.search(wide):
+        found.extend((match[1] + match[2]).lower() for match in _CODE.finditer(wide))
     if "-" in folded:
         found.extend(_OPTION.findall(folded))
     return found
@@ -120,7 +124,8 @@ def _pairs(run: str) -> list[str]:
     return [run] if len(run) == 1 else [run[i : i + 2] for i in range(len(run) - 1)]
 
 
-def _joined_and_parts(piece: str) -> list[str]:
+@lru_cache(maxsize=_REMEMBERED)
+def _joined_and_parts(piece: str) -> Sequence[str]:
     bare = _POSSESSIVE.sub("", piece)
     if _DECIMAL.fullmatch(bare):
         return [bare]

@@ -464,14 +464,20 @@ def read_extractions(connection: Connection, chunk_ids: Iterable[str]) -> dict[s
     }
 
 
+def read_mentions(connection: Connection, chunk_ids: Iterable[str]) -> dict[str, list[Mention]]:
+    """Return the mentions of each chunk in their order, by chunk id."""
+    return _by_chunk(connection, mentions, Mention, sorted(set(chunk_ids)))
+
+
 def _by_chunk(
     connection: Connection, table: Table, kind: Callable[..., T], ids: Sequence[str]
 ) -> dict[str, list[T]]:
     """Group rows as sorted values by chunk; columns match field names."""
     names = [column.name for column in table.columns if column.name != "chunk_id"]
     found: dict[str, list[Any]] = {chunk_id: [] for chunk_id in ids}
-    for row in rows_in(connection, select(table), table.c.chunk_id, ids):
-        found[row.chunk_id].append(kind(**{name: getattr(row, name) for name in names}))
+    query = select(table.c.chunk_id, *(table.c[name] for name in names))
+    for chunk_id, *values in rows_in(connection, query, table.c.chunk_id, ids):
+        found[chunk_id].append(kind(**dict(zip(names, values, strict=True))))
     return {chunk_id: sorted(values) for chunk_id, values in found.items()}
 
 

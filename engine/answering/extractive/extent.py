@@ -284,7 +284,7 @@ def unit_of(
     own = [each for each in blocks if in_section(each, block)]
     units = []
     begins, first, last = own[0].section_start, own[0].start, own[-1].end
-    if begins < first:
+    if begins < first and count_words(text[first:last]) <= UNIT_WORDS:
         is_said = {*tokens(text[begins:first])} <= {*tokens(text[first:last])}
         units.append((first if is_said else begins, last))
     if block.form in LISTED:

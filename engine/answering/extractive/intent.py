@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 from graph.text.cjk import HAN, count_han, simplified
@@ -96,10 +97,13 @@ _FACT = 0.2
 """Probability that a fact is asked for, from which one is where a person, date or place is."""
 _PLAIN = 0.3
 """Probability below which nothing says what is asked for, and sentences answer."""
+_REMEMBERED = 64
+"""Questions of which it is remembered what they ask for: each is asked of many passages."""
 _OVER_FACTS = frozenset(("cause", "list", "comparison", "definition"))
 """Intents of a question for a person, date or place that an excerpt answers all the same."""
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def question_intent(question: str) -> Intent | None:
     """Return the intent of a question that an excerpt answers; None where a sentence does.
 
@@ -244,6 +248,7 @@ def is_defined_by(heading: str, intent: Intent, question: str) -> bool:
 _NUMBER = lazy_regex(r"^\W*(?:\d+[.\d]*|第.{1,4}[章节回])\s*")
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def asked_person(question: str) -> str:
     """Return the person of *Who is Tiny Tim?* or *徐庶是谁？*, else nothing."""
     if question_intent(question) != "definition":

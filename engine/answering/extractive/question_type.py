@@ -402,6 +402,8 @@ _DATE = lazy_regex(
     r"|(?<![\d,.])(?P<y5>1\d{3}|20\d\d)(?![\d,])|(?<![\d,.])(?P<y6>[5-9]\d\d)(?=\s?[)–-]|,)",
     re.IGNORECASE,
 )
+_DIGIT = lazy_regex(r"\d")
+"""No date is without one."""
 _OPENING = lazy_regex(r"[(（]")
 _CLOSING = lazy_regex(r"[)）]")
 _SPAN = lazy_regex(r"[–—－~-]|\bto\b|至")
@@ -419,7 +421,7 @@ _MADE = lazy_regex(
 def dates_in(text: str) -> list[tuple[int, int, Date]]:
     """Return the dates in a question or sentence as `(start, end, date)`, in order."""
     found = []
-    for match in _DATE.finditer(text):
+    for match in _DATE.finditer(text) if _DIGIT.search(text) else ():
         parts = {key[0]: value for key, value in match.groupdict().items() if value}
         month = parts.get("m", "0").lower()
         number = int(month) if month.isdigit() else _month(month)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from graph.text.cjk import HAN, simplified
 
@@ -86,7 +87,8 @@ class KnownAs:
         ]
 
 
-def _pattern(name: str, others: Sequence[str]) -> re.Pattern[str]:
+@lru_cache(maxsize=64)
+def _pattern(name: str, others: tuple[str, ...]) -> re.Pattern[str]:
     """Return an expression for the other names and a person's given name of one character."""
     forms = [re.escape(each) for each in sorted(others, key=lambda each: (-len(each), each))]
     for full in (name, *others):

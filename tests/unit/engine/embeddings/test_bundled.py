@@ -3,10 +3,12 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from engine.embeddings.bundled import BundledEmbedding, OnnxEncoder, open_session
 from engine.embeddings.model_files import EMBEDDING, models_folder
@@ -48,6 +50,22 @@ def test_a_vector_depends_on_its_text_alone(encoder: OnnxEncoder) -> None:
     backwards = encoder.embed(TEXTS[::-1])[::-1]
     alone = np.concatenate([encoder.embed([text]) for text in TEXTS])
     assert together.tobytes() == backwards.tobytes() == alone.tobytes()
+
+
+def test_a_question_is_embedded_once_for_scope_and_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = BundledEmbedding()
+    embed, asked = model.embed, list[str]()
+
+    def counted(texts: Sequence[str]) -> NDArray[np.float32]:
+        asked.extend(texts)
+        return embed(texts)
+
+    monkeypatch.setattr(model, "embed", counted)
+    first = model.get_query_embedding(TEXTS[0])
+    kept = list(first)
+    first[0] = 9.0
+    assert model.get_query_embedding(TEXTS[0]) == kept == model.get_text_embedding(TEXTS[0])
+    assert asked == [TEXTS[0], TEXTS[0]]  # once as a question, once as a passage
 
 
 def test_near_texts_are_nearer_than_others(encoder: OnnxEncoder) -> None:

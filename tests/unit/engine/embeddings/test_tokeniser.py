@@ -29,7 +29,8 @@ MIXED = "The Lantern Cable（灯笼海缆）was laid in 2016，由安斯加港�
 _WORD_PIECES = load_tokeniser()
 
 ANY_TEXT = st.text(max_size=300) | st.text(
-    alphabet=st.sampled_from("ab É1.,!? \n\t。，海缆안ไทยпр𠀀\u0301\u200b\x00ﬁ-_"), max_size=300
+    alphabet=st.sampled_from("ab É1.,!? \n\t。，海缆안ไทยпр𠀀\u0301\u200b\x00\x0b\x1c\x85豈ﬁ-_[]"),
+    max_size=300,
 )
 
 
@@ -79,6 +80,15 @@ def test_counting_by_blocks_changes_no_token(words: list[str]) -> None:
     text = " ".join(words * 3)
     for tokeniser in _both():
         assert tokeniser.count(text) == sum(tokeniser.count(word) for word in words * 3)
+
+
+@pytest.mark.parametrize(
+    "word", ["[UNK]", "鸥", "Zm9v" * 40, "İstanbul", "a\x0cb", "灯\u0301", "𫠠𫠡"]
+)
+def test_words_of_which_the_size_is_remembered_are_counted_alike(word: str) -> None:
+    text = f"The {word}/{word}, 灯{word} {word}。" * 200
+    for _ in range(2):
+        assert _word_pieces().count(text) == len(_word_pieces().spans(text))
 
 
 def test_counts_are_never_below_what_the_encoder_sees() -> None:

@@ -30,6 +30,7 @@ from graph.storage.facts import (
     put_chunks,
     put_extractions,
     read_extractions,
+    read_mentions,
     read_state,
     text_sha,
     title_key,
@@ -324,6 +325,8 @@ def test_extractions_come_back_as_they_went_in(database: Database) -> None:
         put(connection, *(chunk(name) for name in TEXTS))
         expected = {name: extraction(text) for name, text in TEXTS.items()}
         assert read_extractions(connection, TEXTS) == expected
+        mentioned = {one: list(each.mentions) for one, each in expected.items()}
+        assert read_mentions(connection, TEXTS) == mentioned
         assert read_extractions(connection, ["nobody"]) == {"nobody": Extraction()}
 
 
