@@ -34,6 +34,7 @@ from ..retrieval.retriever import HybridRetriever, SearchResult
 from ..storage.graph_api import read_mentions
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
+from ..storage.tokenization import tokens
 from ..types import Answer, Passage, TraceStep, Turn, Usage
 from ..verification.llm_judge import in_other_language, retry_in_language
 from ..verification.pipeline import CitationVerifier
@@ -43,8 +44,9 @@ from .compression import (
     select_key_sentences,
     sentences_by_model,
 )
+from .connection_questions import connection_pairs
 from .connections import ConnectionAnswerer
-from .extractive.answer import extractive_answer
+from .extractive.answer import extractive_answer, is_doubtful
 from .extractive.block_candidates import READ_PASSAGES, Reader
 from .extractive.chinese.fact_questions import fact_question
 from .extractive.chinese.facts import CANDIDATES, SHOWN, fact_searches, facts_first
@@ -360,12 +362,26 @@ class LocalAnswerer:
         )
         if draft is None:
             return None
+        if draft.abstained and (told := self._told_together(question, within)):
+            on_event(PassagesEvent(passages=told.packed.passages))
+            TokenStreamer(on_event, told.packed.passages).end(told.draft)
+            return self._answer(question, told)
         steps.record("connect", draft.detail, draft.text, question, **draft.figures)
         packed = PackedContext(passages=tuple(as_passage(each) for each in draft.citations))
         on_event(PassagesEvent(passages=packed.passages))
         TokenStreamer(on_event, packed.passages).end(draft)
         attempt = AnswerRound(packed=packed, draft=draft, trace=tuple(steps.steps))
         return self._answer(question, attempt)
+
+    def _told_together(self, question: str, within: DocumentFilter | None) -> AnswerRound | None:
+        """Return what search finds of two things without a doubt that names both; maybe None."""
+        found = self._attempt(question, within=within, earlier="", on_event=null_listener)
+        told = (found.draft.text, *(each.title for each in found.draft.citations))
+        held = set(tokens("\n".join(told)))
+        is_of_both = any(
+            all(set(tokens(name)) <= held for name in pair) for pair in connection_pairs(question)
+        )
+        return found if is_of_both and not is_doubtful(found.draft, question) else None
 
     def _attempt(
         self,

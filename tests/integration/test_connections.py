@@ -154,7 +154,7 @@ def test_a_book_of_many_chapters_is_told_by_their_titles_in_order(
         answer = engine.ask("这本书主要讲了什么？")
         check(engine, answer)
 
-    told = [line for line in answer.text.splitlines() if line.startswith("- 第")]
+    told = [line for line in answer.text.splitlines() if re.match(r"(?:- )?第.回", line)]
     assert answer.text.startswith("《book》，一份文档，分为 9 个部分。")
     assert [deed in line for deed, line in zip(deeds, told, strict=True)] == [True] * 9
     assert not answer.abstained
@@ -497,3 +497,28 @@ def test_the_header_of_a_letter_comes_behind_what_a_sentence_says(
     assert "the uncle of Ada Quill" in first
     assert all("From:" not in each for each in others[:1])
     assert "----" not in answer.text
+
+
+APART = {
+    "Finch": "# Orla Finch\n\nOrla Finch keeps the lamp of the harbour. The lamp burns oil. The oil "
+    "comes by boat. The boat comes on Fridays. The song Grey Tide was put into Dutch by its keeper "
+    "in 1912.\n",
+    "Tide": "# Songs\n\nGrey Tide is the oldest song of the island. Ned Gale sings Grey Tide.\n",
+    "Vey": "# Vey\n\nOrla Finch went to Vey. Kit Moss was the baker of Kelder.\n",
+}
+
+
+def test_what_no_sentence_connects_is_searched_for_where_a_passage_names_both(
+    open_engine, tmp_path: Path
+) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        for name, text in APART.items():
+            engine.add_text(text, document_id=name, title=text[2 : text.index("\n")])
+        told = engine.ask("How are Orla Finch and Grey Tide connected?", mode="local")
+        apart = engine.ask("How are Kit Moss and Grey Tide connected?", mode="local")
+
+    assert not told.abstained
+    assert "was put into Dutch by its keeper" in told.text
+    assert {each.document_id for each in told.citations} == {"Finch"}
+    assert apart.abstained
+    assert apart.text.startswith("No statement in these documents connects")

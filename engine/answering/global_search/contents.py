@@ -491,7 +491,7 @@ class _Page(SubjectPage):
     def _document_title(self) -> str:
         """Return the title of the one document; its file's name where that is a chapter's."""
         title = self.units[0].chunks[0].title
-        if is_numbered(title) and not is_telling(plain_title(title)):
+        if is_numbered(title) and title not in self._above:
             return self.units[0].document_id.rpartition("/")[2].rpartition(".")[0] or title
         return plain_title(title)
 

@@ -356,9 +356,9 @@ _THIN = 2
 
 
 def _is_thin(draft: Draft, scene: GlobalContext) -> bool:
-    """Check for a page on a subject of which hardly anything is told."""
-    subject = Asked.read(scene.question, scene.weight).subject
-    return bool(subject) and len(draft.citations) <= _THIN
+    """Check for a page on a subject of which hardly anything is told, and no title is."""
+    most = _THIN - int(draft.figures.get("titled", 0.0))
+    return len(draft.citations) <= most and bool(Asked.read(scene.question, scene.weight).subject)
 
 
 def _tell(draft: Draft, watch: Tracer, on_event: Listener) -> None:

@@ -87,7 +87,10 @@ class SubjectPage(NamedThings):
     about: Sequence[Unit]
 
     def points(self) -> Draft:
-        """Return what is told of it, by document and section, each with its best sentences."""
+        """Return what is told of it, by document and section, each with its best sentences.
+
+        The figure `titled` is 1 where a part has the subject for its title.
+        """
         is_mostly = not self.about
         if is_mostly:
             self.about = self._mostly_told()
@@ -132,7 +135,8 @@ class SubjectPage(NamedThings):
             tellers[chunk.document_id] = None
         count = len(tellers)
         told = "One document tells" if count == 1 else f"{count} documents tell"
-        return self.made(self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题："), blocks)
+        draft = self.made(self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题："), blocks)
+        return replace(draft, figures={**draft.figures, "titled": float(not is_mostly)})
 
     def _mostly_told(self) -> list[Unit]:
         """Return the document, or its section, that tells most of the subject, whatever its title.
