@@ -251,7 +251,7 @@ class Components:
         other = copy(self)
         other.overview = other.brief = self.overview.with_effort(effort)
         overview = partial(other.overview.answer, otherwise=self.local.answer)
-        other.router = replace(self.router, overview=overview, brief=None)
+        other.router = replace(self.router, overview=overview, brief=other.brief.answer)
         return other
 
     def with_retriever(self, retriever: HybridRetriever) -> Components:
@@ -263,6 +263,7 @@ class Components:
             selector=self.router.selector,
             local=other.local.answer,
             overview=partial(self.overview.answer, otherwise=other.local.answer),
+            brief=self.brief.answer,
         )
         return other
 

@@ -363,6 +363,8 @@ class LocalAnswerer:
         if draft is None:
             return None
         if draft.abstained and (told := self._told_together(question, within)):
+            steps.record("connect", f"{draft.detail}; search names both", told.draft.text, question)
+            told = replace(told, trace=(*steps.steps, *told.trace))
             on_event(PassagesEvent(passages=told.packed.passages))
             TokenStreamer(on_event, told.packed.passages).end(told.draft)
             return self._answer(question, told)
@@ -374,13 +376,11 @@ class LocalAnswerer:
         return self._answer(question, attempt)
 
     def _told_together(self, question: str, within: DocumentFilter | None) -> AnswerRound | None:
-        """Return what search finds of two things without a doubt that names both; maybe None."""
+        """Return what search finds without a doubt, where one citation names both; maybe None."""
         found = self._attempt(question, within=within, earlier="", on_event=null_listener)
-        told = (found.draft.text, *(each.title for each in found.draft.citations))
-        held = set(tokens("\n".join(told)))
-        is_of_both = any(
-            all(set(tokens(name)) <= held for name in pair) for pair in connection_pairs(question)
-        )
+        pairs = [[set(tokens(name)) for name in pair] for pair in connection_pairs(question)]
+        cited = (set(tokens(f"{one.title}\n{one.quote}")) for one in found.draft.citations)
+        is_of_both = any(all(name <= held for name in pair) for held in cited for pair in pairs)
         return found if is_of_both and not is_doubtful(found.draft, question) else None
 
     def _attempt(

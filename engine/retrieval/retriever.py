@@ -637,7 +637,7 @@ class HybridRetriever:
     ) -> list[Sequence[str]]:
         """Return the tokens of title and text of each read span, from the index where it has them.
 
-        They are made anew where a parent is read, or the chunk is not indexed.
+        They are made again where a parent is read, or the chunk is not indexed.
         """
         stored = self._keyword.read_tokens(connection, [each.chunk.id for each in found])
         return [

@@ -299,8 +299,8 @@ class QuerySelector:
         """Check for a question that asks what a document covers, by its title, or the library."""
         if not self._outlines or self._titles is None or not (name := document_asked(question)):
             return False
-        titles = self._titles(within)
-        return is_whole_named(name) or any(is_title_of(name, title) for title in titles)
+        titles = list(self._titles(within))
+        return any(is_title_of(name, title) for title in titles) or is_whole_named(name, titles)
 
     def _ruled(
         self, question: str, within: DocumentFilter | None

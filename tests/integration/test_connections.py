@@ -500,9 +500,9 @@ def test_the_header_of_a_letter_comes_behind_what_a_sentence_says(
 
 
 APART = {
-    "Finch": "# Orla Finch\n\nOrla Finch keeps the lamp of the harbour. The lamp burns oil. The oil "
-    "comes by boat. The boat comes on Fridays. The song Grey Tide was put into Dutch by its keeper "
-    "in 1912.\n",
+    "Finch": "# Orla Finch\n\nOrla Finch keeps the lamp of the harbour. The lamp burns oil. The "
+    "oil comes by boat. The boat comes on Fridays. The song Grey Tide was put into Dutch by its "
+    "keeper in 1912.\n",
     "Tide": "# Songs\n\nGrey Tide is the oldest song of the island. Ned Gale sings Grey Tide.\n",
     "Vey": "# Vey\n\nOrla Finch went to Vey. Kit Moss was the baker of Kelder.\n",
 }

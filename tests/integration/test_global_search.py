@@ -18,6 +18,7 @@ from engine.answering.global_search.context import Effort, Selection
 from engine.answering.global_search.search import GlobalAnswerer
 from engine.embeddings.tokenizer import load_tokeniser
 from engine.errors import ModelOutputError, ModelUnavailable, QuestionError
+from engine.events import TokensEvent
 from engine.storage.graph_api import Report, read_reports
 from engine.storage.schema import document_filter
 
@@ -239,14 +240,28 @@ def test_a_chapter_that_is_described_is_told_section_by_section(
     with open_engine(tmp_path / "library") as engine:
         for name, text in HANDBOOK.items():
             engine.add_text(text, document_id=name, title=text[2 : text.index("\n")])
-        answer = engine.ask("Summarise the chapter on what to do when the building burns.")
+        answer = engine.ask("Summarise the chapter on how to leave when there is smoke.")
+        absent = engine.ask("Summarise the chapter on quantum cryptography.")
 
+    assert "Alarm" not in absent.text
     heads = [block.partition(":\n")[0] for block in answer.text.split("\n\n")]
     assert {each.document_id for each in answer.citations} == {"fire"}
     assert [one for one in heads if one in ("Alarm", "Way out", "Afterwards")] == [
         "Alarm", "Way out", "Afterwards",
     ]  # fmt: skip
     assert "If you see smoke, you should ring the bell at the stairs." in answer.text
+
+
+def test_a_single_document_is_not_what_is_described_and_a_guide_that_is_not_there_no_library(
+    open_engine, tmp_path: Path
+) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        engine.add_text(HANDBOOK["fire"], document_id="fire", title="Fire")
+        described = engine.ask("Summarise the report on tax evasion.")
+        guide = engine.ask("What does the warranty guide cover?")
+
+    assert "Way out" not in described.text
+    assert guide.mode == "local"
 
 
 def test_a_subject_of_a_sentence_or_two_is_answered_from_passages(
@@ -258,9 +273,11 @@ def test_a_subject_of_a_sentence_or_two_is_answered_from_passages(
                         "1. Heat the oven.\n2. Bake the loaves for an hour.\n",
                         document_id="bread", title="Bread")  # fmt: skip
         engine.add_text(HANDBOOK["lessons"], document_id="lessons", title="Lessons")
+        events = list(engine.stream(question))
         answer, overview = engine.ask(question), engine.ask(question, mode="global")
 
     assert (answer.mode, overview.mode) == ("local", "global")
+    assert "".join(e.text for e in events if isinstance(e, TokensEvent)) == answer.text
     assert "Bake the loaves for an hour." in answer.text
     assert {each.document_id for each in answer.citations} == {"bread"}
 

@@ -42,9 +42,11 @@ _OF_WHOLE = 0.9
 """Least share of the words of a title that are of the name of what may be a whole library."""
 _NAMED = 0.5
 """Least share of it that the title of a part has that is about the subject."""
-_SEARCHED, _DESCRIBED, _SURELY = 40, (0.4, 0.5), (0.7, 0.7)
+_SEARCHED, _DESCRIBED = 40, (0.4, 0.5)
 """Passages searched for a description, and the least share of their scores in the document or
-chapter, and in the section, that it is of; the same where no word for a document is beside it."""
+chapter, and in the section, that it is of."""
+_WORDED, _LIKE = 0.6, 0.5
+"""Least share of a description's words, by weight, in what it is of, or relevance of a passage."""
 _PARTS, _READ = 4, 60
 """Maximum number of parts, and of chunks that are read of each."""
 
@@ -79,7 +81,8 @@ def named_part(
     books, others = books_of(units)
     parts = [*others, *(one for book in books for one in (*book.front, *book.chapters))]
     wanted = Found({}, {}, {word: scene.weight(word) for word in asked.subject})
-    mostly = _OF_WHOLE if is_whole_named(name) else _MOSTLY
+    titles = [one.title for one in heads]
+    mostly = _OF_WHOLE if is_whole_named(name, titles) else _MOSTLY
     named = []
     for part in parts:
         file = part.document_id.rpartition("/")[2].rpartition(".")[0]
@@ -99,24 +102,32 @@ def named_part(
 
 
 def described_part(
-    scene: GlobalContext, asked: Asked, whole: Callable[[str], Sequence[Chunk]]
+    scene: GlobalContext, asked: Asked, by_document: Mapping[str, Sequence[str]]
 ) -> Sequence[Chunk]:
     """Return the document or section that a question describes; none where none stands out.
 
-    It is the deepest one in which most of what is found for the description stands.
+    It is the deepest one in which most of what is found for the description stands, where that has
+    its words or is like it, and is not all that may be seen.
     """
-    if not asked.part:
+    if not asked.part or not asked.names_part:
         return ()
     found = scene.retriever.search(asked.part, top_k=_SEARCHED, within=scene.within).passages
-    total = sum(one.score for one in found)
+    total = sum(one.score for one in found) or 1.0
     shares: defaultdict[tuple[str, tuple[str, ...]], float] = defaultdict(float)
     for one in found:
         for depth in range(len(one.headings) + 1):
             shares[one.document_id, one.headings[:depth]] += one.score / total
-    least = _DESCRIBED if asked.names_part else _SURELY
-    likely = (place for place, share in shares.items() if share >= least[bool(place[1][1:])])
+    likely = (place for place, share in shares.items() if share >= _DESCRIBED[bool(place[1][1:])])
     document, above = max(likely, key=lambda place: len(place[1]), default=("", ()))
-    return [one for one in whole(document) if one.headings[: len(above)] == above]
+    whole = scene.ordered(by_document.get(document, ()))
+    part = [one for one in whole if one.headings[: len(above)] == above]
+    if len(by_document) == 1 and len(part) == len(whole):
+        return ()
+    wanted = Found({}, {}, {word: scene.weight(word) for word in tokens_of(asked.part)})
+    held = tokens_of(*(text for one in part for text in (one.title, *one.headings, one.text)))
+    inside = {one.id for one in part}
+    like = max((one.relevance for one in found if one.chunk_id in inside), default=0.0)
+    return part if wanted.weight(held) >= _WORDED or like >= _LIKE else ()
 
 
 def _book_asked(name: str, units: Sequence[Unit]) -> list[str]:

@@ -293,7 +293,7 @@ _A_DOCUMENT = re.compile(
     r"\b(?:manual|guide|handbook|book|faq|chapter|section|reference|documentation|tutorial|report"
     r"|minutes|charter|contract|agreement|letter|interview|diary|log|specification|novel|paper"
     r"|press release|catalogue|obituary|meeting)s?\b"
-    r"|手册|指南|书$|[章节回]$|常见问题|参考|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|公告|小说|论文|问答"
+    r"|手册|指南|书$|章$|(?:第.{1,4}|[这那]一?)[节回]$|常见问题|参考|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|公告|小说|论文|问答"
     r"|会[谈议](?=$|上|的)",
     re.IGNORECASE,
 )
@@ -313,6 +313,7 @@ _WITH_NAME = re.compile(
     re.IGNORECASE,
 )
 _AND_HOW = re.compile(r",? and (?:how|what|who|for whom|whom|which|where)\b.*", re.IGNORECASE)
+"""A further clause behind the name of a document."""
 _FOR_WHOM = re.compile(
     r"\s+for (?:some(?:one|body)|people|those|me|us|an?(?: complete| new)?"
     r" (?:newcomer|beginner|outsider|reader)|beginners|newcomers)\b.*",
@@ -325,12 +326,13 @@ _INSURES = re.compile(
 
 
 _PLACE_ZH = re.compile(r"(?:[这那]一?)?[章节回部]$")
+"""End of the Chinese name of a chapter."""
 _OF_ALL = re.compile(
-    r"\b(?:manual|handbook|guide|book|reference|documentation|novel|story|tutorial)s?$"
+    r"\b(?:manual|handbook|guide|book|reference|documentation|novel|tutorial)s?$"
     r"|(?:手册|指南|书|小说|参考|文档|教程)$",
     re.IGNORECASE,
 )
-"""Names of what a library may be as a whole."""
+"""Words for what a library may be as a whole."""
 _PART_ON = re.compile(
     r"^(?:the |this |that )?(?:chapter|section|part|report|meeting|document|paper|article)s?"
     r" (?:on|about|of|that|which|where|concerning|covering|describing|dealing with)\b",
@@ -341,7 +343,8 @@ _OF_DOCUMENTS = re.compile(r"\W*what (?:do|does)\b|\W*what is (?:there|said|told
 """Beginnings that ask what documents say of something, which is no document."""
 _TELLS = re.compile(
     r"^what (?:was|were|is) (?:discussed|decided|said|agreed|talked about) (?:at|in|during)\b"
-    r"|(?:主要|都|分别)?(?:讲|说|谈|写|讨论|商量)?(?:到|的|了|论)?(?:是|些|了些)?(?:什么|哪些)?(?:事情?|内容|问题)?$",
+    r"|(?:主要|都|分别)?(?:讲|说|谈|写|讨论|商量)(?:到|的|了|论)?(?:是|些|了些)?(?:什么|哪些)?"
+    r"(?:事情?|内容|问题)?$|(?:主要|都|分别)$",
     re.IGNORECASE,
 )
 """Words around a part of which the question asks what it tells."""
@@ -362,9 +365,15 @@ def document_asked(question: str) -> str:
     return re.sub(r"^(?:the|an?|this|that|your|our)\s+", "", name, flags=re.IGNORECASE)
 
 
-def is_whole_named(name: str) -> bool:
-    """Check for a name that may be the whole library's: *the reference*, which no title has."""
-    return _OF_ALL.search(name) is not None
+def is_whole_named(name: str, titles: Iterable[str]) -> bool:
+    """Check for a name that may be the whole library's: *the book*, *the kernel handbook*.
+
+    What stands before the word for a book is in the titles of its documents.
+    """
+    if not _OF_ALL.search(name):
+        return False
+    words = tokens_of(_OF_ALL.sub("", name))
+    return not words or words <= tokens_of(*titles)
 
 
 def document_named(question: str) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -109,7 +109,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     def whole(name: str) -> Sequence[Chunk]:
         return scene.ordered(by_document.get(name, ()))
 
-    asked, part = _part_asked(scene, by_document, whole)
+    asked, part = _part_asked(scene, by_document)
     found, about = Found({}, {}, {}), list[Unit]()
     chunks: Iterable[Chunk] = part
     told = not part and bool(asked.subject)
@@ -146,9 +146,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
 
 
 def _part_asked(
-    scene: GlobalContext,
-    by_document: Mapping[str, Sequence[str]],
-    whole: Callable[[str], Sequence[Chunk]],
+    scene: GlobalContext, by_document: Mapping[str, Sequence[str]]
 ) -> tuple[Asked, Sequence[Chunk]]:
     """Return what is asked, and the chunks of the document or section that it is asked of.
 
@@ -159,9 +157,9 @@ def _part_asked(
     if not asked.subject and not names_part:
         return asked, ()
     part = named_part(scene, asked, by_document)
-    if not part and is_whole_named(asked.part):
+    if not part and names_part and is_whole_named(asked.part, scene.retriever.titles(scene.within)):
         return replace(asked, subject=()), ()
-    part = part or described_part(scene, asked, whole)
+    part = part or described_part(scene, asked, by_document)
     if part and names_part:  # 软件包管理这一章 asks for no programs
         asked = replace(asked, aspect=None, kinds=())
     if scene.about_whole and not part and not asked.names_subject:
@@ -290,13 +288,14 @@ class _Page(SubjectPage):
     def _of_document(self) -> Draft:
         """Return the parts of one document in their order, with sentences where they are few."""
         title = self._document_title()
-        few = len(self.units) < _MANY // 2
-        parts = [unit for unit in self.units if unit.title != title or few]
-        section = plain_title((self._above or ("",))[-1])
-        if section and section != title:
+        section = plain_title((self._above or ("",))[-1]) or title
+        parts = [one for one in self.units if one.title not in (title, section)] or self.units
+        quoted = title if "《" in title else f"《{title}》"
+        if section != title:
             opening = self.say(f"{section} ({title}).", f"{section}（{title}）。")
+        elif len(parts) == 1:
+            opening = self.say(f"{title}.", f"{quoted}。")
         else:
-            quoted = title if "《" in title else f"《{title}》"
             opening = self.say(
                 f"{title}, one document in {len(parts)} parts.",
                 f"{quoted}，一份文档，分为 {len(parts)} 个部分。",
@@ -315,7 +314,7 @@ class _Page(SubjectPage):
     def _parts(self, units: Sequence[Unit]) -> list[str]:
         """Return parts with sentences each, and last the titles of those that have none."""
         most = max(1, min(3, POINTS // max(1, len(units))))
-        is_one = len({unit.headings for unit in units}) == 1 and bool(self._above)
+        is_one = len({unit.title for unit in units}) == 1
         blocks, bare, seen = list[str](), list[str](), set[tuple[str, int]]()
         for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
             told = self._central_sentences if is_one else self._outlined
@@ -329,7 +328,7 @@ class _Page(SubjectPage):
                 blocks.append(self.block(unit.title + self._in_brackets(names), said))
             elif unit.title:
                 bare.append(f"- {unit.title}{self._heading_mark(unit)}")
-        return ["\n".join(blocks)] if is_one else [*blocks, "\n".join(bare)]
+        return ["\n".join(blocks)] if is_one and blocks else [*blocks, "\n".join(bare)]
 
     def _outlined(self, unit: Unit, weights: Mapping[str, float], most: int) -> list[Said]:
         """Return what a section begins with, and what tells most; of a document only that.

@@ -125,10 +125,7 @@ class NamedThings(PageWriter):
     def _is_name(self, entity: Entity) -> bool:
         """Check that a name's words are seldom written in small letters, of an institution one."""
         name = without_title(entity.name)
-        if re.search(
-            r"[,/，、]|\bet\b|^何[故不以如能人处事日必用足为敢况]$|^(?:参[见阅考]|[详请]见|少顷)$",
-            name,
-        ):
+        if _NO_NAME.search(name):
             return False
         words = [word for word in re.findall(r"[A-Za-z][\w’'-]+", name) if word[0].isupper()]
         proper = [

@@ -269,8 +269,8 @@ class GlobalAnswerer:
         A model that writes it is shown the `turns` before the question. `on_event` hears
         of each stage
         as it ends, of what the answer rests on, and its text as it is written. `otherwise` answers
-        from passages, with the same arguments, where all that a page could tell of a subject is a
-        sentence or two.
+        from passages, with the same arguments, where no model writes and all that a page could tell
+        of a subject is a sentence or two.
 
         Raises:
             ModelError: every call of a round failed, or the one that writes the answer.
@@ -284,10 +284,10 @@ class GlobalAnswerer:
                 draft, spent = _by_model(scene, self._selection, watch, on_event)
             if draft is None:
                 draft = table_of_contents(scene, watch)
-                if otherwise is not None and _is_thin(draft, scene):
+                is_thin = scene.ask_many is None and _is_thin(draft, scene)
+                if is_thin and otherwise is not None:
                     answer = otherwise(question, within=within, turns=turns, on_event=on_event)
-                    if not answer.abstained:
-                        return replace(answer, trace=(*watch.steps, *answer.trace))
+                    return replace(answer, trace=(*watch.steps, *answer.trace))
                 _tell(draft, watch, on_event)
             said(draft.text)
         starts = self._library.page_starts({each.document_id for each in draft.citations})
@@ -358,7 +358,8 @@ _THIN = 2
 def _is_thin(draft: Draft, scene: GlobalContext) -> bool:
     """Check for a page on a subject of which hardly anything is told, and no title is."""
     most = _THIN - int(draft.figures.get("titled", 0.0))
-    return len(draft.citations) <= most and bool(Asked.read(scene.question, scene.weight).subject)
+    is_told = len(draft.citations) > most and draft.figures.get("worded", 1.0) > 0
+    return not is_told and bool(Asked.read(scene.question, scene.weight).subject)
 
 
 def _tell(draft: Draft, watch: Tracer, on_event: Listener) -> None:

@@ -89,7 +89,8 @@ class SubjectPage(NamedThings):
     def points(self) -> Draft:
         """Return what is told of it, by document and section, each with its best sentences.
 
-        The figure `titled` is 1 where a part has the subject for its title.
+        The figure `titled` is 1 where a part has the subject for its title, `worded` is 1 where the
+        documents have its words.
         """
         is_mostly = not self.about
         if is_mostly:
@@ -136,7 +137,8 @@ class SubjectPage(NamedThings):
         count = len(tellers)
         told = "One document tells" if count == 1 else f"{count} documents tell"
         draft = self.made(self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题："), blocks)
-        return replace(draft, figures={**draft.figures, "titled": float(not is_mostly)})
+        signs = {"titled": float(not is_mostly), "worded": float(bool(self.found.words))}
+        return replace(draft, figures={**draft.figures, **signs})
 
     def _mostly_told(self) -> list[Unit]:
         """Return the document, or its section, that tells most of the subject, whatever its title.

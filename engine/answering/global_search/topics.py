@@ -157,13 +157,16 @@ def units_of(chunks: Sequence[Chunk]) -> list[Unit]:
     return [Unit(some[0].document_id, some[0].headings, tuple(some)) for some in parts]
 
 
-_HEADING = re.compile(r"^(#{1,5})[ \t]+(\S.*?)[ \t#]*$", re.MULTILINE)
-_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_HEADING = re.compile(r"(?:\A|(?<=\n\n))(#{1,5})[ \t]+(\S.*?)[ \t#]*\n(?=\s*\n)")
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*(?P<info>\S*)", re.MULTILINE)
 
 
 def parts_of(chunk: Chunk) -> list[Chunk]:
-    """Return a chunk that holds several sections as a chunk for each, else as it is."""
-    code = [one.span() for one in _FENCE.finditer(chunk.text)]
+    """Return a chunk that holds several sections as a chunk for each, else as it is.
+
+    A heading has empty lines around it; lines of code that begin with a hash are none.
+    """
+    code = _code_spans(chunk.text)
     heads = [
         one
         for one in _HEADING.finditer(chunk.text)
@@ -182,6 +185,16 @@ def parts_of(chunk: Chunk) -> list[Chunk]:
         begins = chunk.start + start
         parts.append(replace(chunk, text=text, start=begins, end=begins + len(text), headings=path))
     return parts
+
+
+def _code_spans(text: str) -> list[tuple[int, int]]:
+    """Return the spans of code in a chunk, which may begin or end within some."""
+    fences = list(_FENCE.finditer(text))
+    if len(fences) % 2 and not fences[0]["info"]:
+        bounds = [0, *(one.start() for one in fences)]  # it begins in code
+    else:
+        bounds = [*(one.start() for one in fences), len(text)]
+    return list(zip(bounds[::2], bounds[1::2], strict=False))
 
 
 def shared_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -553,8 +566,17 @@ def _phrases(unit: Unit) -> set[str]:
     return found
 
 
+_DATED = re.compile(
+    r"\d{1,4}(?:[年月日]|(?:st|nd|rd|th)? (?:Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sep|Oct|Nov|Dec)"
+    r"[a-z]*\b)"
+)
+"""Titles that begin with a date, whose number is no chapter's."""
+
+
 def plain_title(title: str) -> str:
     """Return a title or heading without its number; with it where the number belongs to it."""
+    if _DATED.match(title):
+        return " ".join(title.split())
     bare, last = bare_heading(title), title.rstrip()[-1:]
     if last in ")）" and is_unpaired(bare):
         bare += last  # was taken for mark-up: *1.3. Midnight Commander (MC)*

@@ -110,6 +110,27 @@ def test_a_chunk_that_holds_several_sections_is_parted_at_their_headings() -> No
     assert parts_of(parts[1]) == [parts[1]]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Set these.\n\n```\nnet = 1\n\n# Accept redirects\n\nnet = 2\n```\n",
+        "Set these.\n\n~~~\n\n# then by hand\n\nstart\n\n~~~\n",
+        "net = 1\n\n# Accept redirects\n\nnet = 2\n```\n\nThese are read at the start.",
+        "Set these.\n\n# SSH on\nPORT=22\n",
+    ],
+)
+def test_lines_of_code_that_begin_with_a_hash_are_no_headings(text: str) -> None:
+    held = chunk("lamps", 1, text, "Lamps")
+
+    assert parts_of(held) == [held]
+
+
+def test_a_date_is_no_number_of_a_chapter() -> None:
+    assert plain_title("3月3日 (Tue)") == "3月3日 (Tue)"
+    assert plain_title("29 June") == "29 June"
+    assert plain_title("3. Marching orders") == "Marching orders"
+
+
 def test_chapters_of_two_books_in_one_folder_are_not_mixed() -> None:
     titles = ["Chapter 1. Oil", "Chapter 1. Fog", "Chapter 2. Wicks", "Chapter 3. Wages",
               "1.1. Where oil is pressed", "2.1. How wicks are cut"]  # fmt: skip
