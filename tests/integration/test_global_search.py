@@ -252,6 +252,25 @@ def test_a_chapter_that_is_described_is_told_section_by_section(
     assert "If you see smoke, you should ring the bell at the stairs." in answer.text
 
 
+def test_a_chapter_of_a_book_is_described_by_what_happens_in_it(
+    open_engine, tmp_path: Path
+) -> None:
+    deeds = {"One": "sold the mill", "Two": "crossed the frozen lake", "Three": "wed in the barn"}
+    text = "".join(
+        f"## Chapter {name}\n\n" + f"In the end Anna Rudd {deed} on a cold day. " * 30 + "\n\n"
+        for name, deed in deeds.items()
+    )
+    with open_engine(tmp_path / "library") as engine:
+        engine.add_text(f"# Anna\n\n{text}", document_id="anna", title="Anna")
+        question = "Summarise the chapter in which she crosses the frozen lake."
+        answer = engine.ask(question, mode="global")
+
+    assert answer.text.startswith("Chapter Two")
+    assert {"crossed the frozen lake"} == {
+        deed for deed in deeds.values() for each in answer.citations if deed in each.quote
+    }
+
+
 def test_a_single_document_is_not_what_is_described_and_a_guide_that_is_not_there_no_library(
     open_engine, tmp_path: Path
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ...storage.graph_api import Chunk
@@ -45,6 +45,8 @@ _NAMED = 0.5
 _SEARCHED, _DESCRIBED = 40, (0.4, 0.5)
 """Passages searched for a description, and the least share of their scores in the document or
 chapter, and in the section, that it is of."""
+_CHAPTER = 0.25
+"""The same of one called a chapter, which has more of it than any other."""
 _WORDED, _LIKE = 0.6, 0.5
 """Least share of a description's words, by weight, in what it is of, or relevance of a passage."""
 _PARTS, _READ = 4, 60
@@ -119,8 +121,13 @@ def described_part(
             shares[one.document_id, one.headings[:depth]] += one.score / total
     likely = (place for place, share in shares.items() if share >= _DESCRIBED[bool(place[1][1:])])
     document, above = max(likely, key=lambda place: len(place[1]), default=("", ()))
+    if asked.names_chapter and not document:
+        document = max(shares, key=lambda place: shares[place], default=("", ()))[0]
     whole = scene.ordered(by_document.get(document, ()))
     part = [one for one in whole if one.headings[: len(above)] == above]
+    if asked.names_chapter and 2 * len(part) > len(whole):
+        above = _chapter_of(whole, {at: s for (name, at), s in shares.items() if name == document})
+        part = [one for one in whole if above and one.headings[: len(above)] == above] or part
     if len(by_document) == 1 and len(part) == len(whole):
         return ()
     wanted = Found({}, {}, {word: scene.weight(word) for word in tokens_of(asked.part)})
@@ -128,6 +135,14 @@ def described_part(
     inside = {one.id for one in part}
     like = max((one.relevance for one in found if one.chunk_id in inside), default=0.0)
     return part if wanted.weight(held) >= _WORDED or like >= _LIKE else ()
+
+
+def _chapter_of(whole: Sequence[Chunk], shares: Mapping[tuple[str, ...], float]) -> tuple[str, ...]:
+    """Return the headings of the chapter of a document with the largest share; none without."""
+    held = Counter(one.headings[:depth] for one in whole for depth in range(len(one.headings) + 1))
+    chapters = (at for at, count in held.items() if at and 2 * count <= len(whole))
+    best = max(chapters, key=lambda at: (shares.get(at, 0.0), -len(at)), default=())
+    return best if shares.get(best, 0.0) >= _CHAPTER else ()
 
 
 def _book_asked(name: str, units: Sequence[Unit]) -> list[str]:

@@ -52,11 +52,12 @@ def _aspect(name: str, english: str, chinese: str, told: str = "", kind: str = "
 
 PEOPLE, TIME = "people", "time"
 _ASPECTS = (
-    _aspect(PEOPLE, r"(?:(?:main|key|important|central) )?(?:people|persons?|characters?|actors?"
-                    r"|players?"
-            r"|protagonists?|figures|who'?s who)|who(?: all)? (?:is|are) (?:in|mentioned"
-            r"|named)\b.*",
-            "(?<!这个)(?<!这位)(?<!这一)(?<!该)人物|角色|主人公|主角|有哪些人|有谁|哪些人|谁是.{0,12}(?:重要|主要|关键)的人",
+    _aspect(PEOPLE, r"(?:(?:main|key|important|central) )?"
+            r"(?:(?<!do )(?<!can )(?<!some )(?<!many )(?<!most )people|persons?|characters?"
+            r"|actors?|players?|protagonists?|figures|who'?s who)"
+            r"|who(?: all)? (?:is|are) (?:in|mentioned|named)\b.*",
+            "(?<!这个)(?<!这位)(?<!这一)(?<!该)人物|角色|主人公|主角|有哪些人|有谁|哪些人"
+            "|谁是.{0,12}(?:重要|主要|关键)的人",
             kind="PERSON"),
     _aspect("organisations", r"organi[sz]ations?|institut(?:e|ion)s?|compan(?:y|ies)|firms|bodies"
             r"|agencies", "机构|组织|公司|企业|单位", kind="ORGANISATION"),
@@ -211,7 +212,8 @@ _BROADLY = (
 _TO_SUM_UP = re.compile(rf"{_POLITE}(?:{_SUM_UP})\b|{_SUM_UP_ZH}|{_BROADLY}", re.IGNORECASE)
 _AROUND = re.compile(
     rf"{_BROADLY}|{_POLITE}(?:{_SUM_UP}|tell (?:me|us)(?: (?:all|everything))? about|describe)"
-    r"(?: what| how| the documents say about)?\s"
+    r"(?: what (?:the|this|these) \w+ (?:ha(?:s|ve) to say|says?|tells? us)(?: about| on)"
+    r"| what| how| the documents say about)?\s"
     rf"|{_SUM_UP_ZH}|^\W*请?介绍一下"
     r"|(?:都|分别)?(?:说|讲|写|谈|介绍|提到)(?:了|到)?(?:些|了些)?什么\W*$|(?:的|有哪些|有什么)内容\W*$"
     r"|(?:都|分别)?(?:是)?怎么(?:说|讲|写|谈|介绍)的?\W*$|有(?:什么|哪些)(?:说法|介绍)\W*$",
@@ -260,6 +262,8 @@ _MANNER = re.compile(
 )
 """Words for the manner of an overview, and for its reader; they are no subject."""
 _CLOSING = re.compile(
+    r"(?<=[?.])\s+(?:just )?an? (?:(?:short|brief|quick) )?(?:summary|overview|outline)"
+    r"(?:,? please)?\W*$|"
     r"(?<=\?)\s+(?:please )?(?:(?:give|write)(?: me| us)?(?: an?| the)?"
     r"(?: (?:short|brief|quick))? (?:overview|summary|outline)"
     r"(?: of (?:it|this|that|the process|what is (?:said|told|written)))?"
@@ -334,20 +338,30 @@ _OF_ALL = re.compile(
 )
 """Words for what a library may be as a whole."""
 _PART_ON = re.compile(
-    r"^(?:the |this |that )?(?:chapter|section|part|report|meeting|document|paper|article)s?"
-    r" (?:on|about|of|that|which|where|concerning|covering|describing|dealing with)\b",
+    r"^(?:the |this |that )?"
+    r"(?:chapter|stave|section|part|report|meeting|document|paper|article)s?"
+    r" (?:in which|on|about|of|that|which|where|concerning|covering|describing|dealing with)\b",
     re.IGNORECASE,
 )
 """Words in front of what a part of a document is on."""
 _OF_DOCUMENTS = re.compile(r"\W*what (?:do|does)\b|\W*what is (?:there|said|told)\b", re.IGNORECASE)
 """Beginnings that ask what documents say of something, which is no document."""
+_WAS_SAID = (
+    r"^\W*what (?:was|were|is) (?:discussed|decided|said|agreed|talked about)(?: and \w+)?"
+    r" (?:at|in|during)\b"
+)
+_CHAPTER_NAMED = re.compile(
+    r"\b(?:chapter|stave|section)\b|[章节回](?:$|[里中讲说写])", re.IGNORECASE
+)
 _TELLS = re.compile(
-    r"^what (?:was|were|is) (?:discussed|decided|said|agreed|talked about) (?:at|in|during)\b"
+    rf"{_WAS_SAID}"
     r"|(?:主要|都|分别)?(?:讲|说|谈|写|讨论|商量)(?:到|的|了|论)?(?:是|些|了些)?(?:什么|哪些)?"
     r"(?:事情?|内容|问题)?$|(?:主要|都|分别)$",
     re.IGNORECASE,
 )
 """Words around a part of which the question asks what it tells."""
+_OF_PART = re.compile(rf"{_WAS_SAID}|[那这]一?[章节回][里中]?(?:主要|都)?[讲说写]", re.IGNORECASE)
+"""The same that ask to sum it up."""
 
 
 def document_asked(question: str) -> str:
@@ -400,7 +414,9 @@ def is_document(name: str) -> bool:
 
 def asks_to_sum_up(question: str) -> bool:
     """Check for a question that asks in so many words to sum up what is told of something."""
-    return _TO_SUM_UP.search(question) is not None or without_closing(question) != question
+    is_asked = _TO_SUM_UP.search(question) is not None or without_closing(question) != question
+    is_said = _OF_PART.search(question) is not None
+    return is_asked or (is_said and (has_han(question) or is_document(question)))
 
 
 def without_closing(question: str) -> str:
@@ -493,7 +509,13 @@ class Asked:
     @property
     def names_part(self) -> bool:
         """Check for a word for the document, chapter or meeting that is to be summed up."""
-        return is_document(document_asked(self.question) or _TELLS.sub("", self.topic).strip())
+        name = document_asked(self.question) or _TELLS.sub("", self.topic).strip()
+        return is_document(name) or _PART_ON.match(name) is not None
+
+    @property
+    def names_chapter(self) -> bool:
+        """Check for a word for a chapter or section."""
+        return _CHAPTER_NAMED.search(self.topic) is not None
 
     @property
     def query(self) -> str:

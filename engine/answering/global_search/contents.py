@@ -326,7 +326,7 @@ class _Page(SubjectPage):
                     blocks.append("\n".join(self.cited.line(one, self.chinese) for one in said))
                     continue
                 blocks.append(self.block(unit.title + self._in_brackets(names), said))
-            elif unit.title:
+            elif unit.title and not (is_one and blocks):
                 bare.append(f"- {unit.title}{self._heading_mark(unit)}")
         return ["\n".join(blocks)] if is_one and blocks else [*blocks, "\n".join(bare)]
 

@@ -89,8 +89,8 @@ class SubjectPage(NamedThings):
     def points(self) -> Draft:
         """Return what is told of it, by document and section, each with its best sentences.
 
-        The figure `titled` is 1 where a part has the subject for its title, `worded` is 1 where the
-        documents have its words.
+        The figure `titled` is 1 where a part is about the subject, `worded` is 1 where the documents
+        have its words, or a reader finds what tells of it.
         """
         is_mostly = not self.about
         if is_mostly:
@@ -137,7 +137,8 @@ class SubjectPage(NamedThings):
         count = len(tellers)
         told = "One document tells" if count == 1 else f"{count} documents tell"
         draft = self.made(self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题："), blocks)
-        signs = {"titled": float(not is_mostly), "worded": float(bool(self.found.words))}
+        is_worded = bool(self.found.words or self._windows)
+        signs = {"titled": float(bool(self.about)), "worded": float(is_worded)}
         return replace(draft, figures={**draft.figures, **signs})
 
     def _mostly_told(self) -> list[Unit]:

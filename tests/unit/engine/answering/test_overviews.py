@@ -726,6 +726,7 @@ def test_what_a_document_is_for_introduces_it(text: str, is_introducing: bool) -
         ("2012年双方的会谈主要谈了些什么？", "2012年双方的会谈"),
         ("简单概括一下曹操和马超在渭水对阵那一回", "曹操和马超在渭水对阵那一回"),
         ("What do these documents say about the meeting?", ""),
+        ("Summarise the part on lamps.", "lamps"),
         ("What does the report say about the invoices?", ""),
         ("What is emberweed?", ""),
         ("总结一下曹操召回的事", ""),
@@ -776,3 +777,16 @@ def test_a_section_is_opened_by_its_first_whole_sentence(text: str, opening: str
     said = opening_of([chunk(text)], chinese=False)
 
     assert (said.text if said else None) == opening
+
+
+def test_what_was_said_at_a_meeting_is_summed_up() -> None:
+    assert asks_to_sum_up("What was discussed and decided at the town council meeting on the dam?")
+    assert asks_to_sum_up("诸葛亮去世的那一回讲了些什么？")
+    assert not asks_to_sum_up("What was said in reply?")
+
+
+def test_a_last_sentence_that_only_asks_for_brevity_and_people_who_act_are_no_subject() -> None:
+    question = "What is the backup strategy in the book? A short summary, please."
+    assert without_closing(question) == "What is the backup strategy in the book?"
+    assert asked("Why do people argue about free software?").aspect is None
+    assert asked("Give me an overview of what the book has to say on locks.").topic == "locks"
