@@ -89,8 +89,8 @@ class SubjectPage(NamedThings):
     def points(self) -> Draft:
         """Return what is told of it, by document and section, each with its best sentences.
 
-        The figure `titled` is 1 where a part is about the subject, `worded` is 1 where the documents
-        have its words, or a reader finds what tells of it.
+        The figure `titled` is 1 where a part is about the subject, `worded` is 1 where the
+        documents have its words, or a reader finds what tells of it.
         """
         is_mostly = not self.about
         if is_mostly:
