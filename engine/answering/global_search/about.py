@@ -111,7 +111,7 @@ def described_part(
     It is the deepest one in which most of what is found for the description stands, where that has
     its words or is like it, and is not all that may be seen.
     """
-    if not asked.part or not asked.names_part:
+    if not asked.describes_part:
         return ()
     found = scene.retriever.search(asked.part, top_k=_SEARCHED, within=scene.within).passages
     total = sum(one.score for one in found) or 1.0

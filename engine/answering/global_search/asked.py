@@ -504,13 +504,19 @@ class Asked:
         is_asked = topic != self.topic or asks_to_sum_up(self.question)
         is_asked &= is_document(topic) and not _OF_DOCUMENTS.match(self.question)
         name = document_asked(self.question) or (topic if is_asked else "")
-        return _PART_ON.sub("", name).strip()
+        return _PART_ON.sub("", _CLAUSE.split(name)[0]).strip()
 
     @property
     def names_part(self) -> bool:
         """Check for a word for the document, chapter or meeting that is to be summed up."""
         name = document_asked(self.question) or _TELLS.sub("", self.topic).strip()
         return is_document(name) or _PART_ON.match(name) is not None
+
+    @property
+    def describes_part(self) -> bool:
+        """Check for a part that is described by more than words for documents, as *this manual*."""
+        bare = _A_DOCUMENT.sub(" ", _WHOLE.sub(" ", content_words(self.part)))
+        return self.names_part and bool(tokens(_LIGHT.sub(" ", bare)))
 
     @property
     def names_chapter(self) -> bool:

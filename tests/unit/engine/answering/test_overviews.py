@@ -738,6 +738,7 @@ def test_a_part_is_described_by_what_stands_beside_the_word_for_it(
     reading = asked(question)
 
     assert (reading.part if reading.names_part else "") == part
+    assert reading.describes_part is bool(part)
 
 
 @pytest.mark.parametrize(
@@ -790,3 +791,9 @@ def test_a_last_sentence_that_only_asks_for_brevity_and_people_who_act_are_no_su
     assert without_closing(question) == "What is the backup strategy in the book?"
     assert asked("Why do people argue about free software?").aspect is None
     assert asked("Give me an overview of what the book has to say on locks.").topic == "locks"
+
+
+def test_a_document_that_is_only_called_so_is_described_by_nothing() -> None:
+    assert not asked("Give me a short tour of this document: who is it for?").describes_part
+    assert not asked("Summarise the whole handbook.").describes_part
+    assert not asked("请概述一下这本手册").describes_part
