@@ -295,6 +295,7 @@ _SPELT = 120
 """Characters before an abbreviation in brackets in which its words stand."""
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _subject(question: str) -> str:
     """Return what a question for a definition asks about, as it is written there; or nothing."""
     question = leading_question(question)
