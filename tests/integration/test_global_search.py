@@ -252,6 +252,29 @@ def test_a_chapter_that_is_described_is_told_section_by_section(
     assert "If you see smoke, you should ring the bell at the stairs." in answer.text
 
 
+def test_a_section_that_is_called_as_it_is_described_is_told_whole(
+    open_engine, tmp_path: Path
+) -> None:
+    kinds = {
+        "Oil": "Oil locks open with a wet key.",
+        "Spring": "A spring holds locks of brass shut.",
+        "Rope": "Rope locks are tied on the quay.",
+        "LXC": "LXC locks need no key of brass at all.",
+    }
+    text = "# House\n\n## Locks\n\nLocks keep a door shut.\n\n" + "".join(
+        f"### {kind}\n\n" + f"{told} " * (60 if kind == "Oil" else 30) + "\n\n"
+        for kind, told in kinds.items()
+    )
+    with open_engine(tmp_path / "library") as engine:
+        engine.add_text(text, document_id="house", title="House")
+        engine.add_text(HANDBOOK["fire"], document_id="fire", title="Fire")
+        answer = engine.ask("Summarise the section on locks.", mode="global")
+
+    assert answer.text.startswith("Locks (House)")
+    heads = [block.partition(":")[0] for block in answer.text.split("\n\n")]
+    assert [one for one in heads if one in kinds] == list(kinds)
+
+
 def test_a_chapter_of_a_book_is_described_by_what_happens_in_it(
     open_engine, tmp_path: Path
 ) -> None:

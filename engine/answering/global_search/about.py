@@ -108,8 +108,8 @@ def described_part(
 ) -> Sequence[Chunk]:
     """Return the document or section that a question describes; none where none stands out.
 
-    It is the deepest one in which most of what is found for the description stands, where that has
-    its words or is like it, and is not all that may be seen.
+    It is the deepest one in which most of what is found for the description stands, of those called
+    so if any is, where that has its words or is like it, and is not all that may be seen.
     """
     if not asked.describes_part:
         return ()
@@ -119,18 +119,20 @@ def described_part(
     for one in found:
         for depth in range(len(one.headings) + 1):
             shares[one.document_id, one.headings[:depth]] += one.score / total
-    likely = (place for place, share in shares.items() if share >= _DESCRIBED[bool(place[1][1:])])
-    document, above = max(likely, key=lambda place: len(place[1]), default=("", ()))
+    likely = [place for place, share in shares.items() if share >= _DESCRIBED[bool(place[1][1:])]]
+    described = tokens_of(asked.part)
+    called = [at for at in likely if at[1] and tokens_of(plain_title(at[1][-1])) == described]
+    document, above = max(called or likely, key=lambda place: len(place[1]), default=("", ()))
     if asked.names_chapter and not document:
         document = max(shares, key=lambda place: shares[place], default=("", ()))[0]
     whole = scene.ordered(by_document.get(document, ()))
     part = [one for one in whole if one.headings[: len(above)] == above]
-    if asked.names_chapter and 2 * len(part) > len(whole):
+    if asked.names_chapter and not called and 2 * len(part) > len(whole):
         above = _chapter_of(whole, {at: s for (name, at), s in shares.items() if name == document})
         part = [one for one in whole if above and one.headings[: len(above)] == above] or part
     if len(by_document) == 1 and len(part) == len(whole):
         return ()
-    wanted = Found({}, {}, {word: scene.weight(word) for word in tokens_of(asked.part)})
+    wanted = Found({}, {}, {word: scene.weight(word) for word in described})
     held = tokens_of(*(text for one in part for text in (one.title, *one.headings, one.text)))
     inside = {one.id for one in part}
     like = max((one.relevance for one in found if one.chunk_id in inside), default=0.0)

@@ -353,6 +353,7 @@ _WAS_SAID = (
 _CHAPTER_NAMED = re.compile(
     r"\b(?:chapter|stave|section)\b|[章节回](?:$|[里中讲说写])", re.IGNORECASE
 )
+"""Words for a chapter or section."""
 _TELLS = re.compile(
     rf"{_WAS_SAID}"
     r"|(?:主要|都|分别)?(?:讲|说|谈|写|讨论|商量)(?:到|的|了|论)?(?:是|些|了些)?(?:什么|哪些)?"

@@ -325,7 +325,8 @@ class _Page(SubjectPage):
                 if is_one:  # its parts have no titles of their own
                     blocks.append("\n".join(self.cited.line(one, self.chinese) for one in said))
                     continue
-                blocks.append(self.block(unit.title + self._in_brackets(names), said))
+                head = unit.title or plain_title(("", *unit.headings)[-1])  # LXC
+                blocks.append(self.block(f"{head}{self._in_brackets(names)}".strip(), said))
             elif unit.title and not (is_one and blocks):
                 bare.append(f"- {unit.title}{self._heading_mark(unit)}")
         return ["\n".join(blocks)] if is_one and blocks else [*blocks, "\n".join(bare)]
