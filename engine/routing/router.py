@@ -23,6 +23,7 @@ from ..answering.global_search.asked import (
     is_whole_named,
     without_closing,
 )
+from ..answering.global_search.references import asks_for_part
 from ..errors import ModelError
 from ..events import Listener, RouteEvent, StepEvent, null_listener
 from ..prompts import ABSTENTION, Language, fence, fill_prompt, language_of, prompt_text
@@ -296,7 +297,9 @@ class QuerySelector:
         return self._decided(whole, ruled), found
 
     def _is_of_document(self, question: str, within: DocumentFilter | None) -> bool:
-        """Check for a question that asks what a document covers, by its title, or the library."""
+        """Check for a question that asks what a document, a part of one or the library covers."""
+        if self._outlines and asks_for_part(question):
+            return True
         if not self._outlines or self._titles is None or not (name := document_asked(question)):
             return False
         titles = list(self._titles(within))

@@ -252,6 +252,34 @@ def test_a_chapter_that_is_described_is_told_section_by_section(
     assert "If you see smoke, you should ring the bell at the stairs." in answer.text
 
 
+def test_a_chapter_is_told_by_its_number_of_the_book_that_is_named(
+    open_engine, tmp_path: Path
+) -> None:
+    books = {"lamps": ("Oil", "Wicks", "Fog"), "sails": ("Ropes", "Masts", "Wind")}
+    for book, things in books.items():
+        (tmp_path / book).mkdir()
+        (tmp_path / book / "index.md").write_text(f"# The {book.title()} Guide\n\nOn {book}.\n")
+        for number, thing in enumerate(things, 1):
+            (tmp_path / book / f"{number}.md").write_text(
+                f"# Chapter {number}. {thing}\n\n{thing} are kept dry in the loft.\n\n"
+                f"## {number}.1. Care of {thing}\n\nThe keeper counts them every week.\n\n"
+                f"## {number}.2. Price of {thing}\n\nThe harbour pays for them in spring.\n"
+            )
+    with open_engine(tmp_path / "library") as engine:
+        engine.add([tmp_path / "lamps", tmp_path / "sails"])
+        numbered = engine.ask("What does chapter 2 of the Sails Guide say?")
+        section = engine.ask("Summarise section 3.2 of the lamps guide.")
+        titled = engine.ask('Summarise the part called "Care of Wicks".')
+        other = engine.ask("What happens in chapter 2 of Moby Dick?")
+
+    assert {each.document_id for each in numbered.citations} == {"sails/2.md"}
+    assert numbered.mode == "global"
+    assert numbered.text.startswith("Masts")
+    assert section.text.startswith("Price of Fog")
+    assert titled.text.startswith("Care of Wicks")
+    assert not other.text.startswith(("Wicks", "Masts"))
+
+
 def test_a_section_that_is_called_as_it_is_described_is_told_whole(
     open_engine, tmp_path: Path
 ) -> None:

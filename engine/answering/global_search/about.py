@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from ...storage.graph_api import Chunk
 from .asked import (
     Asked,
     Found,
+    asks_to_sum_up,
     document_asked,
     document_named,
     is_document,
@@ -18,6 +21,7 @@ from .asked import (
     without_closing,
 )
 from .context import GlobalContext
+from .references import read_reference, referred_part
 from .sentences import Said, defines, is_alike, opening_of, sentences_of
 from .topics import (
     MAX_DEPTH,
@@ -29,6 +33,7 @@ from .topics import (
     plain_title,
     sample_chunks,
     spread_evenly,
+    titled,
     units_of,
 )
 from .windows import widened
@@ -45,10 +50,20 @@ _NAMED = 0.5
 _SEARCHED, _DESCRIBED = 40, (0.4, 0.5)
 """Passages searched for a description, and the least share of their scores in the document or
 chapter, and in the section, that it is of."""
+_FOREMOST, _FAR = 0.3, 1.5
+"""The same of a document that has so many times as much as any other."""
 _CHAPTER = 0.25
 """The same of one called a chapter, which has more of it than any other."""
-_WORDED, _LIKE = 0.6, 0.5
-"""Least share of a description's words, by weight, in what it is of, or relevance of a passage."""
+_WORDED, _LIKE, _TOLD_IN = 0.6, 0.5, 5
+"""Least share of a description's words, by weight, in what it is of, or relevance of a passage; so
+many words paraphrase."""
+_BEGUN, _BEGINNING, _ABOUT_PART = 24, 700, "the part about {}"
+"""Parts whose beginnings are read to find the one described, characters of each, and the question.
+"""
+_BELOW_READ, _BELOW, _OF_SHARE = 2.0, 1.0, 8.0
+"""Logits below 0 of the beginning of what is described, at most, those that lose what holds it, and
+those of all that is found for the description."""
+_PlaceOf = tuple[str, tuple[str, ...]]
 _PARTS, _READ = 4, 60
 """Maximum number of parts, and of chunks that are read of each."""
 
@@ -60,6 +75,33 @@ def is_titled(title: str, found: Found, *, least: float = _TITLED, mostly: float
         return False
     own = sum(1 for word in words if found.akin({word}))
     return own >= mostly * len(words)
+
+
+def part_asked(
+    scene: GlobalContext, by_document: Mapping[str, Sequence[str]]
+) -> tuple[Asked, Sequence[Chunk]]:
+    """Return what is asked, and the chunks of the document or section that it is asked of.
+
+    None of them where the whole or a subject is asked about.
+    """
+    asked = Asked.read(scene.question, scene.weight)
+    reference = read_reference(without_closing(scene.question))
+    if reference and (reference.is_all or asks_to_sum_up(scene.question)):
+        part = referred_part(scene, reference, by_document)
+        if part:
+            return replace(asked, subject=(), aspect=None, kinds=()), part
+    names_part = bool(asked.part) and asked.names_part
+    if not asked.subject and not names_part:
+        return asked, ()
+    part = named_part(scene, asked, by_document)
+    if not part and names_part and is_whole_named(asked.part, scene.retriever.titles(scene.within)):
+        return replace(asked, subject=()), ()
+    part = part or described_part(scene, asked, by_document)
+    if part and names_part:  # 软件包管理这一章 asks for no programs
+        asked = replace(asked, aspect=None, kinds=())
+    if scene.about_whole and not part and not asked.names_subject:
+        asked = replace(asked, subject=())
+    return asked, part
 
 
 def named_part(
@@ -115,15 +157,19 @@ def described_part(
         return ()
     found = scene.retriever.search(asked.part, top_k=_SEARCHED, within=scene.within).passages
     total = sum(one.score for one in found) or 1.0
-    shares: defaultdict[tuple[str, tuple[str, ...]], float] = defaultdict(float)
+    shares: defaultdict[_PlaceOf, float] = defaultdict(float)
     for one in found:
         for depth in range(len(one.headings) + 1):
             shares[one.document_id, one.headings[:depth]] += one.score / total
-    likely = [place for place, share in shares.items() if share >= _DESCRIBED[bool(place[1][1:])]]
     described = tokens_of(asked.part)
+    if part := _part_read(scene, asked, by_document, shares):
+        return part
+    likely = [place for place, share in shares.items() if share >= _DESCRIBED[bool(place[1][1:])]]
+    likely = likely or _foremost(shares)
     called = [at for at in likely if at[1] and tokens_of(plain_title(at[1][-1])) == described]
     document, above = max(called or likely, key=lambda place: len(place[1]), default=("", ()))
-    if asked.names_chapter and not document:
+    is_likely = bool(document)
+    if asked.names_chapter and not is_likely:
         document = max(shares, key=lambda place: shares[place], default=("", ()))[0]
     whole = scene.ordered(by_document.get(document, ()))
     part = [one for one in whole if one.headings[: len(above)] == above]
@@ -136,7 +182,59 @@ def described_part(
     held = tokens_of(*(text for one in part for text in (one.title, *one.headings, one.text)))
     inside = {one.id for one in part}
     like = max((one.relevance for one in found if one.chunk_id in inside), default=0.0)
-    return part if wanted.weight(held) >= _WORDED or like >= _LIKE else ()
+    is_worded = wanted.weight(held) >= _WORDED or like >= _LIKE
+    return part if is_worded or (is_likely and len(described) >= _TOLD_IN) else ()
+
+
+def _foremost(shares: Mapping[_PlaceOf, float]) -> list[_PlaceOf]:
+    """Return the document with far more of what is found than any other; none without."""
+    whole = sorted(((share, at) for at, share in shares.items() if not at[1]), reverse=True)
+    (first, place), (second, _) = [*whole, (0.0, ("", ())), (0.0, ("", ()))][:2]
+    return [place] if first >= max(_FOREMOST, _FAR * second) else []
+
+
+def _part_read(
+    scene: GlobalContext,
+    asked: Asked,
+    by_document: Mapping[str, Sequence[str]],
+    shares: Mapping[_PlaceOf, float],
+) -> Sequence[Chunk]:
+    """Return the document or section whose beginning a reader finds to be what is described.
+
+    One that holds the section is nearly as good. None in Chinese, which no reader compares so well.
+    """
+    if scene.reader is None or asked.is_chinese:
+        return ()
+    places = sorted(shares, key=lambda place: (-shares[place], place))[:_BEGUN]
+    whole = {name: scene.ordered(by_document.get(name, ())) for name, _ in places}
+    held_in = {
+        (name, above): [one for one in whole[name] if one.headings[: len(above)] == above]
+        for name, above in places
+    }
+    begun = {place: _beginning(chunks) for place, chunks in held_in.items()}
+    texts = sorted({text for text in begun.values() if text})
+    read = dict(zip(texts, scene.reader(_ABOUT_PART.format(asked.part), texts), strict=True))
+    logits = {place: float(read.get(text, -math.inf)) for place, text in begun.items()}
+    held = {
+        (name, above): max(
+            logit - _BELOW * (len(at) > len(above))
+            for (other, at), logit in logits.items()
+            if other == name and at[: len(above)] == above
+        )
+        for name, above in places
+    }
+    best = max(places, key=lambda at: (held[at] + _OF_SHARE * shares[at], len(at[1])), default=None)
+    if best is None or min(held[best] + _BELOW_READ, held[best] + _OF_SHARE * shares[best]) < 0:
+        return ()
+    part = held_in[best]
+    return () if len(by_document) == 1 and len(part) == len(whole[best[0]]) else part
+
+
+def _beginning(chunks: Sequence[Chunk]) -> str:
+    """Return what a part begins with, below its title and heading."""
+    if not chunks:
+        return ""
+    return f"{titled(chunks[0].title, chunks[0].headings)}\n{chunks[0].text[:_BEGINNING]}"
 
 
 def _chapter_of(whole: Sequence[Chunk], shares: Mapping[tuple[str, ...], float]) -> tuple[str, ...]:

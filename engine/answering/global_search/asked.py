@@ -262,7 +262,7 @@ _MANNER = re.compile(
 )
 """Words for the manner of an overview, and for its reader; they are no subject."""
 _CLOSING = re.compile(
-    r"(?<=[?.])\s+(?:just )?an? (?:(?:short|brief|quick) )?(?:summary|overview|outline)"
+    r"(?<=[?.])\s+(?:just )?(?:an? )?(?:(?:short|brief|quick) )?(?:summary|overview|outline)"
     r"(?:,? please)?\W*$|"
     r"(?<=\?)\s+(?:please )?(?:(?:give|write)(?: me| us)?(?: an?| the)?"
     r"(?: (?:short|brief|quick))? (?:overview|summary|outline)"
@@ -274,6 +274,36 @@ _CLOSING = re.compile(
     r"|(?<=[？?，,])\s*(?:能不能|能否|能|可以|请|帮我|麻烦)*(?:简单|作|做|给|来)?(?:我)?(?:个|一下)?"
     r"(?:总结|概括|概述|归纳|概览|简介)(?:一下)?(?:手册|文档|书)?里?的?(?:相[应关](?:的)?(?:部分|章节|内容))?吗?\W*$",
     re.IGNORECASE,
+)
+
+
+_PART = r"(?:part|bit|chapter|stave|section|appendix|passage|place|page|stretch)s?"
+_OR_PAPER = rf"(?:{_PART}|(?P<kind>report|paper|letter|article|document|story))"
+_ABOUT = (
+    r"(?:about|on|where(?: it)?|in which|of|concerning|(?:that |which )?(?:(?:is|talks?) about"
+    r"|explain\w*|describ\w+|tell\w* (?:how|of|about)|cover\w*|deal\w* with|discuss\w*))\s+"
+)
+_TELLING = r"(?:explains?|describes?|tells? (?:how|of|about)|talks? about|says? how|covers?)"
+_DESCRIBED = re.compile(
+    r"^\W*(?:somewhere|there(?:['’]s| is| was| must be)"
+    r"|(?:one|some) of [^.;!?]{3,40}? (?:has|have|contains?)"
+    r"|(?:it|(?:the|this|that) \w+) (?:has|contains?))\s+"
+    rf"(?:(?:it |they )?{_TELLING}\s+|(?:an?|the|some) (?:\w+ )?{_OR_PAPER} {_ABOUT})"
+    r"(?P<part>[^.;:!?]{8,200})[.;:!?]\s+"
+    r"(?=.*\b(?:sum|summar\w+|recap|boil|gist|main|say|says|tell|content)\b)[^.;!?]{3,80}\W*$",
+    re.IGNORECASE,
+)
+"""Sentence that describes a part, and one that asks for it."""
+_TOLD_BY = re.compile(
+    rf"^\W*what (?:does|do|did) (?:the|that) (?:\w+ )?{_OR_PAPER} {_ABOUT}"
+    r"(?P<part>[^.;:!?]{3,120}?) (?:say|advise|recommend|tell|explain|describe|teach|suggest"
+    r"|report|conclude|find)(?: us| me)?\W*(?:\(.*\))?\W*$",
+    re.IGNORECASE,
+)
+_DESCRIBED_ZH = re.compile(
+    r"^(?P<part>[^，。？！]{4,40}的?[那这]一?[回章节段])[，,。]?(?:[你请帮我给]|麻烦|能不能)*"
+    r"(?:的?(?:主要)?内容是什么"
+    r"|(?:主要)?[讲写说]了?(?:些|的是)?什么.*|(?:简单)?(?:总结|概括|概述|归纳)(?:一下)?)\W*$"
 )
 
 
@@ -296,7 +326,7 @@ _DOCUMENT = re.compile(
 _A_DOCUMENT = re.compile(
     r"\b(?:manual|guide|handbook|book|faq|chapter|section|reference|documentation|tutorial|report"
     r"|minutes|charter|contract|agreement|letter|interview|diary|log|specification|novel|paper"
-    r"|press release|catalogue|obituary|meeting)s?\b"
+    r"|press release|catalogue|obituary|meeting|account(?= of))s?\b"
     r"|手册|指南|书$|章$|(?:第.{1,4}|[这那]一?)[节回]$|常见问题|参考|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|公告|小说|论文|问答"
     r"|会[谈议](?=$|上|的)",
     re.IGNORECASE,
@@ -421,8 +451,19 @@ def asks_to_sum_up(question: str) -> bool:
 
 
 def without_closing(question: str) -> str:
-    """Return a question without a last sentence that only asks to sum up what it asks for."""
-    return _CLOSING.sub("", question)
+    """Return a question without a last sentence that only asks to sum up what it asks for.
+
+    A part that is described in a sentence of its own, *there is a bit about masts: sum it up*, is
+    what is to be summed up.
+    """
+    if found := _DESCRIBED_ZH.search(question):
+        return f"概括一下{found['part']}"
+    bare = _CLOSING.sub("", question)
+    found = _DESCRIBED.search(question) or _TOLD_BY.search(bare)
+    if found is None:
+        return bare
+    kind = found["kind"] or "section"
+    return f"Summarise the {kind} about {found['part'].replace(',', '')}"
 
 
 @dataclass(frozen=True)

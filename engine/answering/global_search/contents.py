@@ -23,8 +23,8 @@ from graph.text.cjk import has_han
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk, Entity
 from ..packing import Draft
-from .about import described_part, named_part, parts_about
-from .asked import Asked, Found, find_subject, is_whole_named, tokens_of
+from .about import part_asked, parts_about
+from .asked import Found, find_subject, tokens_of
 from .context import GlobalContext
 from .people import introduce
 from .sentences import (
@@ -33,6 +33,7 @@ from .sentences import (
     is_alike,
     is_in,
     is_of_rights,
+    leads_of,
     opening_of,
     sentences_of,
 )
@@ -56,6 +57,7 @@ from .topics import (
     sample_chunks,
     shared_path,
     spread_evenly,
+    with_indexed,
 )
 from .windows import widened
 
@@ -79,6 +81,9 @@ _OF_NAMES = 1.5
 _OF_STORY, _HEROES, _HEARD_OF, _HAPPENINGS, _OF_PERSON = 0.5, 2, 24, 3, 2
 """Least share of the parts of a story that name a main person, the most of these, sentences of a
 part that a reader reads, and those that are told of it, and of a person who is asked about."""
+_OF_ONE, _OF_TEXT, _FEW_LEADS = 6, 8, 3
+"""Sentences that are told of each part of a text without sections, those of its paragraphs, at most
+and at least."""
 _BESIDE = 0.02
 """Least share of the documents that is told of beside books."""
 _ON_BOOK, _SECTIONS = 3, 5
@@ -109,7 +114,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     def whole(name: str) -> Sequence[Chunk]:
         return scene.ordered(by_document.get(name, ()))
 
-    asked, part = _part_asked(scene, by_document)
+    asked, part = part_asked(scene, by_document)
     found, about = Found({}, {}, {}), list[Unit]()
     chunks: Iterable[Chunk] = part
     told = not part and bool(asked.subject)
@@ -133,43 +138,25 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
             return story
     ordered = sorted(chunks, key=lambda one: (one.document_id, one.position, one.start))
     documents = sum(not is_picture(name) for name in by_document) or len(by_document)
-    page = _Page(scene, watch, asked, ordered, found, documents, about)
+    page = _Page(scene, watch, asked, ordered, found, documents, about, is_part=bool(part))
     match asked.aspect and asked.aspect.name:
         case _ if asked.aspect and asked.aspect.kind:
             return page.named() or page.whole()
         case "time":
             return page.events()
         case None if not told:
-            return page.whole()
+            draft = page.whole()
+            return replace(draft, figures={**draft.figures, "titled": 2.0}) if part else draft
         case _:
             return page.points()
-
-
-def _part_asked(
-    scene: GlobalContext, by_document: Mapping[str, Sequence[str]]
-) -> tuple[Asked, Sequence[Chunk]]:
-    """Return what is asked, and the chunks of the document or section that it is asked of.
-
-    None of them where the whole or a subject is asked about.
-    """
-    asked = Asked.read(scene.question, scene.weight)
-    names_part = bool(asked.part) and asked.names_part
-    if not asked.subject and not names_part:
-        return asked, ()
-    part = named_part(scene, asked, by_document)
-    if not part and names_part and is_whole_named(asked.part, scene.retriever.titles(scene.within)):
-        return replace(asked, subject=()), ()
-    part = part or described_part(scene, asked, by_document)
-    if part and names_part:  # 软件包管理这一章 asks for no programs
-        asked = replace(asked, aspect=None, kinds=())
-    if scene.about_whole and not part and not asked.names_subject:
-        asked = replace(asked, subject=())
-    return asked, part
 
 
 @dataclass
 class _Page(SubjectPage):
     """Pages on some documents, or on what they tell of a subject or an aspect."""
+
+    is_part: bool = False
+    """These are the document or section that a question asks for."""
 
     # --- the whole --------------------------------------------------------------------------
 
@@ -182,7 +169,7 @@ class _Page(SubjectPage):
         books, others = books_of(self.units)
         if sum(book.documents for book in books) * 2 <= len(self.units):
             indexed = indexed_book(self.units)
-            books, others = ([indexed], []) if indexed else (books, others)
+            books, others = ([indexed], []) if indexed else with_indexed(books, others)
         if sum(book.documents for book in books) * 2 > len(self.units):
             blocks = [self._book(book) for book in books]
             if len(others) >= _BESIDE * len(self.units):
@@ -313,9 +300,12 @@ class _Page(SubjectPage):
 
     def _parts(self, units: Sequence[Unit]) -> list[str]:
         """Return parts with sentences each, and last the titles of those that have none."""
-        most = max(1, min(3, POINTS // max(1, len(units))))
         is_one = len({unit.title for unit in units}) == 1
+        most = max(1, min(_OF_ONE if is_one else 3, POINTS // max(1, len(units))))
         blocks, bare, seen = list[str](), list[str](), set[tuple[str, int]]()
+        leads = self._leads(units) if is_one else []
+        if leads:
+            return ["\n".join(self.cited.line(one, self.chinese) for one in leads)]
         for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
             told = self._central_sentences if is_one else self._outlined
             said = self._happenings(unit) or told(unit, weights, most)
@@ -330,6 +320,18 @@ class _Page(SubjectPage):
             elif unit.title and not (is_one and blocks):
                 bare.append(f"- {unit.title}{self._heading_mark(unit)}")
         return ["\n".join(blocks)] if is_one and blocks else [*blocks, "\n".join(bare)]
+
+    def _leads(self, units: Sequence[Unit]) -> list[Said]:
+        """Return the beginnings of the paragraphs of a text that has no sections; none of few.
+
+        A story is told by what happens.
+        """
+        if self._heroes:
+            return []
+        found = leads_of((chunk for unit in units for chunk in unit.chunks), chinese=self.chinese)
+        found.sort(key=lambda one: one.place)
+        least = 1 if self.is_part else _FEW_LEADS
+        return spread_evenly(found, _OF_TEXT) if len(found) >= least else []
 
     def _outlined(self, unit: Unit, weights: Mapping[str, float], most: int) -> list[Said]:
         """Return what a section begins with, and what tells most; of a document only that.
@@ -520,6 +522,8 @@ class _Page(SubjectPage):
             read = self._read_best(asked, spread_evenly(others, _HEARD_OF), _ON_BOOK - len(said))
             said = [*said, *read] or self._best(front, _ON_BOOK)
         said.sort(key=lambda one: not introduces(one.text))
+        known: list[frozenset[str]] = []
+        said = [one for one in said if _is_new(one, known)]
         count = self.say(f" ({book.documents} documents)", f"（{book.documents} 份文档）")
         title = book.title or self.say("A book", "一部书")
         return "\n".join((self.block(title + count, said), *self._contents(book)))
@@ -652,6 +656,13 @@ class _Page(SubjectPage):
         value = sum(topic.weights.get(word, 0.0) for word in words) / (len(words) + 1)
         value *= _FARTHER**place * (1.0 if is_telling(unit.title) else _UNTOLD)
         return round(value * (1.0 if has_han(unit.title) == self.chinese else _OTHER_TITLE), 6)
+
+
+def _is_new(one: Said, known: list[frozenset[str]]) -> bool:
+    """Check that nothing known says the same, and add it to what is."""
+    is_new = not any(is_alike(one.words, other) for other in known)
+    known.append(one.words)
+    return is_new
 
 
 def _without(block: str, lines: Sequence[str]) -> str:

@@ -116,6 +116,22 @@ def opening_of(chunks: Iterable[Chunk], *, chinese: bool) -> Said | None:
     return None
 
 
+def leads_of(chunks: Iterable[Chunk], *, chinese: bool) -> list[Said]:
+    """Return the sentences that paragraphs begin with, in their order; none of a transcript."""
+    found = dict[tuple[str, int], Said]()
+    for chunk in chunks:
+        paragraph = -1
+        for start, end in sentence_spans(chunk.text):
+            said, at = Said(chunk, start, end), chunk.text.count("\n\n", 0, start)
+            if at != paragraph and opens(chunk.text[start:end]) and is_in(said.text, chinese):
+                if speaker_at(chunk.text, start):
+                    return []
+                if not is_of_rights(said.text):
+                    found.setdefault(said.place, said)
+            paragraph = at
+    return list(found.values())
+
+
 def is_in(text: str, chinese: bool) -> bool:
     """Check the language of a text; one of both languages is in Chinese."""
     return (is_chinese(text) or "。" in text) == chinese

@@ -15,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise, takewhile
+from itertools import chain, pairwise, takewhile
 from typing import TypeVar
 
 import numpy as np
@@ -243,6 +243,25 @@ def books_of(units: Sequence[Unit]) -> tuple[list[Book], list[Unit]]:
     return sorted(books, key=lambda book: (-book.documents, book.title)), others
 
 
+def with_indexed(books: Sequence[Book], others: Sequence[Unit]) -> tuple[list[Book], list[Unit]]:
+    """Return the books with those of further folders by their index pages, and all other units.
+
+    A folder is the outermost one that has such a page.
+    """
+    outer: list[str] = []
+    for unit in sorted(others, key=lambda one: (one.document_id.count("/"), one.document_id)):
+        folder, _, file = unit.document_id.rpartition("/")
+        if is_index(file.casefold()) and not any(f"{folder}/".startswith(at) for at in outer):
+            outer.append(f"{folder}/")
+    found, left = list(books), list(others)
+    for at in outer:
+        inside = [unit for unit in left if unit.document_id.startswith(at)]
+        if (book := indexed_book(inside)) is not None:
+            found.append(book)
+            left = [unit for unit in left if unit not in inside]
+    return sorted(found, key=lambda book: (-book.documents, book.title)), left
+
+
 _INDEX = re.compile(r"(?:index|contents|toc|readme|summary)(?:[._-][\w.-]*)?", re.IGNORECASE)
 _PARTS_OF_BOOK = 4
 """Entries of a level that rather are parts than chapters, at most."""
@@ -286,7 +305,7 @@ def indexed_book(units: Sequence[Unit]) -> Book | None:
     folder = index.document_id.rpartition("/")[0]
     if not all(unit.document_id.startswith(f"{folder}/" if folder else "") for unit in units):
         return None
-    titled = {plain_title(unit.chunks[0].title): unit for unit in units if unit != index}
+    titled = {bare_heading(unit.chunks[0].title): unit for unit in units if unit != index}
     numbered = ((page, *_numbered_entries(page, titled)) for page in pages)
     listed = ((page, _listed_units(page, titled), dict[int, str]()) for page in pages)
     found = next((one for one in (*numbered, *listed) if len(one[1]) >= MIN_CHAPTERS), None)
@@ -329,8 +348,10 @@ def _listed_units(page: Unit, titled: Mapping[str, Unit]) -> list[Unit]:
     levels: defaultdict[str, list[Unit]] = defaultdict(list)
     for chunk in page.chunks:
         for indent, entry in _ENTRY.findall(chunk.text):
-            unit = titled.get(plain_title(entry.strip()))
-            if unit is not None and unit != page and unit not in levels[indent]:
+            unit = titled.get(bare_heading(entry.strip()), page)
+            deeper = (some for level, some in levels.items() if len(level) >= len(indent))
+            is_new = unit not in chain.from_iterable(deeper)  # a chunk begins with the last entry
+            if unit != page and is_new:
                 levels[indent].append(unit)
     listed = [some for _, some in sorted(levels.items()) if len(some) >= MIN_CHAPTERS]
     return next((some for some in listed if len(some) > _PARTS_OF_BOOK), (listed or [[]])[0])
@@ -400,7 +421,7 @@ def _book(folder: str, units: Sequence[Unit]) -> Book | None:
             front.append(unit)
             continue
         number = match["number"]
-        value = int(number) if number.isdigit() else _han_number(number)
+        value = int(number) if number.isdigit() else han_number(number)
         key = (value == 0, value, number)
         held[key].append((bool(match["deeper"]), unit))
     numbered = sum(map(len, held.values()))
@@ -422,7 +443,7 @@ def _book(folder: str, units: Sequence[Unit]) -> Book | None:
     return Book(title, tuple(front), tuple(chapters), len(units))
 
 
-def _han_number(text: str) -> int:
+def han_number(text: str) -> int:
     """Return the value of a Chinese numeral below a thousand; 0 for any other text."""
     total = digit = 0
     for one in text:

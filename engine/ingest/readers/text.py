@@ -14,6 +14,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from itertools import islice
 
 import yaml
 
@@ -235,7 +236,10 @@ def _checked(text: str) -> str:
 
 
 def plain_title(text: str) -> str | None:
-    """Return the title that an unmarked plain text gives itself, or None."""
+    """Return the title that an unmarked plain text gives itself, or None.
+
+    The first of several chapters is not what a book is called.
+    """
     head = text[:4000]
     first, _, rest = head.lstrip().partition("\n")
     labelled = _LABELLED.search("\n".join(head.splitlines()[:20]))
@@ -244,12 +248,19 @@ def plain_title(text: str) -> str | None:
     line = one_line(first).lstrip("#").strip()  # a Markdown heading, as texts in hand often have
     if len(first) > _TITLE_LIMIT or _HEADER_LINE.match(line) or not _NAMES_SOMETHING.search(line):
         return None
+    if _CHAPTER.fullmatch(first.strip()) and sum(1 for _ in islice(_CHAPTER.finditer(text), 2)) > 1:
+        return None
     line = without_full_stop(line)
     ends_like_prose = line[-1] in ".,;:!?。，；：！？、"
     stands_alone = not rest or rest.lstrip(" \t").startswith("\n") or len(line) <= 60
     return line if stands_alone and not ends_like_prose else None
 
 
+_CHAPTER = re.compile(
+    r"^[ \t]*#{0,3}[ \t]*(?:(?:chapter|stave|canto|book)[ \t]+(?:\d{1,3}|[ivxlc]{1,7}|[a-z]{3,9})\b"
+    r".{0,80}|第[ \t]*[\d一二三四五六七八九十百零〇]{1,5}[ \t]*[章回卷部].{0,60})$",
+    re.I | re.M,
+)
 _MARKED_CHAPTER = re.compile(
     r"(?:chapter|book|volume|stave)\s+(?:\d+|[a-z]+)(?=[.:]|\s*[—–-]).*\."
     r"|(?:part|act|appendix)\s+(?:\d+|[a-z]+)(?:[.:]|\s*[—–-])(?:(?![.!?]\s).)*\.",

@@ -138,6 +138,8 @@ def test_the_hash_is_of_the_bytes_and_the_metadata_name_path_and_type(tmp_path: 
         pytest.param("From: a@b\nSubject: The cable\n\nDear", "The cable", id="subject line"),
         pytest.param("标题：澜声号航次\n正文", "澜声号航次", id="chinese label"),
         pytest.param("CHAPTER 7. The Mill.\n\nIt rained.", "CHAPTER 7. The Mill", id="a chapter"),
+        pytest.param("第一回 桃园\n\n话说。\n\n第二回 督邮\n\n且说。", None, id="chapters"),
+        pytest.param("Chapter I\n\nIt rained.\n\nChapter II\n\nIt did.", None, id="two chapters"),
         pytest.param("Chapter 7 is on the mill.\n\nIt rained.", None, id="about a chapter"),
         pytest.param("It began to rain, and the ship left.\n\nMore", None, id="prose"),
         pytest.param("From: a@b\nTo: c@d\n\nDear", None, id="header without a subject"),

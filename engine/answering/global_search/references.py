@@ -1,0 +1,302 @@
+"""References to parts of documents: *chapter 7 of the guide*, *section "Trust"*, 第四回.
+
+A question may name a part by its number, by its title in quotes, or by both. The part is looked up
+among the titles and headings of the documents that may be seen; what else the question says, as the
+name of the book, decides between parts of equal numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import select
+
+from graph.text.cjk import has_han
+
+from ...storage.graph_api import Chunk, chunk_table, content_words
+from ...storage.tokenization import tokens
+from .context import GlobalContext
+from .topics import han_number, is_index, parts_of, plain_title, sample_chunks
+
+_KINDS = {
+    "chapter": "chapter", "stave": "chapter", "canto": "chapter", "lesson": "chapter",
+    "unit": "chapter", "part": "part", "book": "part", "volume": "part", "act": "act",
+    "scene": "scene", "section": "section", "appendix": "appendix", "annex": "appendix",
+    "章": "chapter", "回": "chapter", "讲": "chapter", "节": "section", "卷": "part", "部": "part",
+    "编": "part", "篇": "part", "幕": "act", "附录": "appendix",
+}  # fmt: skip
+_EN = "|".join(kind for kind in _KINDS if kind.isascii())
+_ZH = "".join(kind for kind in _KINDS if len(kind) == 1)
+_WORDS = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+    "twenty",
+)  # fmt: skip
+_ORDINALS = (
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
+)  # fmt: skip
+_DEEPER = r"(?:\.\d{1,3}){0,3}"
+_NUMBER = rf"(?:\d{{1,3}}{_DEEPER}|(?-i:[A-Z]){_DEEPER}|[IVXLC]{{1,7}}|{'|'.join(_WORDS)})"
+_HAN_NUMBER = r"[\d一二三四五六七八九十百零〇]{1,5}"
+_REFERENCE = re.compile(
+    rf"\b(?P<kind>{_EN})\s+(?P<number>{_NUMBER})(?![\w'’-])"
+    rf"|\b(?P<ordinal>{'|'.join(_ORDINALS)})\s+(?P<counted>{_EN})\b"
+    rf"|第\s*(?P<han>{_HAN_NUMBER})\s*(?P<han_kind>[{_ZH}])"
+    r"|(?P<han_appendix>附录)\s*(?P<letter>[A-Z])"
+    rf"|(?P<dotted>\d{{1,3}}(?:\.\d{{1,3}}){{1,3}})\s*(?P<dotted_kind>[{_ZH}])",
+    re.IGNORECASE,
+)
+_HEADED = re.compile(
+    rf"(?:(?P<kind>{_EN})\s+(?P<number>{_NUMBER})|第\s*(?P<han>{_HAN_NUMBER})\s*(?P<han_kind>[{_ZH}])"
+    r"|(?P<han_appendix>附录)\s*(?P<letter>[A-Z])"
+    rf"|(?P<bare>\d{{1,3}}{_DEEPER}|[A-Z](?:\.\d{{1,3}}){{1,3}}|[IVXLC]{{1,7}}(?=\.)))(?=[.:：,)\s]|$)",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"\"([^\"]{3,120})\"|“([^”]{2,120})”|《([^《》]{2,60})》|「([^」]{2,60})」")
+_ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+_LIKE, _INSIDE = 0.75, 0.8
+"""Least likeness of a quoted title to a heading, and that of one that is a part of it."""
+_FEW_WORDS = 3
+"""Words of a quoted title that may be a part of a heading."""
+_MANY_CHUNKS = 20_000
+"""Chunks of a library above which only documents found for the question are looked through."""
+_SEARCHED = 40
+_ITS_BOOK = re.compile(
+    r"^\W*(?:,\s*(?!(?:who|what|which|when|where|why|how|is|are|do|does|did)\b)"
+    r"[\w'’& -]{1,60}?,?\s+)?"
+    r"\b(?:of|in|from)\s+(?:the\s+|this\s+|that\s+)?"
+    r"(?:[\w'’.&-]+\s*){1,8}$",
+    re.IGNORECASE,
+)
+"""The title and the book behind a reference: *Documentation, of the New Maintainers' Guide*."""
+_ANY_BOOK = frozenset(tokens("manual handbook guide book novel story document text file library"))
+"""Words for what a part is of that name nothing."""
+_ASKS = re.compile(
+    r"\b(?:what|which|happen\w*|occur\w*|goes on|is|are|does|do|did|about|on|in|of|the|this|that"
+    r"|say|says|tell|tells|me|us|cover\w*|deal\w*|with|contain\w*|discuss\w*|describe\w*|explain\w*|advise\w*"
+    r"|talk\w*|main|points?|contents?|summar\w+|sum|up|outline|overview|recap|gist|give|write|short"
+    r"|brief|briefly|an?|please|can|could|you|i|it|for|and|key|events?|plot|story|called|titled"
+    r"|named|entitled|quick|few|words|sentences?|lines?|to|all|some|whole)\b"
+    r"|主要|讲述?|说|写|谈|介绍|提到|内容|情节|故事|事情?|什么|哪些|怎么|如何|概括|概述|总结|归纳|大意|梗概|一下"
+    r"|请|帮我|给我|用|[几一两三]句?话|句|简单|简要|大概|大致|了|的|是|有|里面?|中|这|那|本|书|发生|过|吗|呢|回|章|节"
+    r"|[\W_]",
+    re.IGNORECASE,
+)
+"""Words that ask what a part tells, and name nothing that it tells of."""
+
+Number = tuple[str, ...]
+_Headed = tuple[str, str, Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Number and kind of a part that a question names, and titles in quotes.
+
+    `asks` are the question's other words without the name of the book, `words` all others.
+    """
+
+    kind: str
+    number: Number
+    titles: tuple[str, ...]
+    asks: str
+    words: frozenset[str]
+
+    @property
+    def is_all(self) -> bool:
+        """Check for a question that only asks what the part tells."""
+        return not _ASKS.sub("", self.asks)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Document or section that may be meant; the best has the greatest rank."""
+
+    document: str
+    headings: tuple[str, ...]
+    likeness: float
+    is_numbered: bool
+    shared: float
+
+    @property
+    def rank(self) -> tuple[float, bool, float, int]:
+        """By its title, its number, the words that name it and what is above, and the outermost."""
+        return self.likeness, self.is_numbered, self.shared, -len(self.headings)
+
+
+def read_reference(question: str) -> Reference | None:
+    """Return the part that a question names by a number or a title in quotes; None where none."""
+    titles = tuple(next(filter(None, one.groups())) for one in _QUOTED.finditer(question))
+    bare = _QUOTED.sub(" ", question)
+    found = _REFERENCE.search(bare)
+    if found is None and not titles:
+        return None
+    before, behind = (bare[: found.start()], bare[found.end() :]) if found else (bare, "")
+    kind, number = _kind_and_number(found) if found else ("", ())
+    told = _ASKS.sub(" ", f"{before} {behind}") if not has_han(question) else ""
+    words = frozenset(tokens(f"{content_words(told)} {' '.join(titles)}")) - _ANY_BOOK
+    asks = f"{before} {_ITS_BOOK.sub(' ', behind.rstrip(' ?.!'))}"
+    return Reference(kind, number, titles, asks, words)
+
+
+def asks_for_part(question: str) -> bool:
+    """Check for a question that names a part by its number, and only asks what that tells."""
+    reference = read_reference(question)
+    return reference is not None and bool(reference.number) and reference.is_all
+
+
+def referred_part(
+    scene: GlobalContext, reference: Reference, by_document: Mapping[str, Sequence[str]]
+) -> Sequence[Chunk]:
+    """Return the document, chapter or section that a question refers to; none where none is.
+
+    Of parts of equal numbers it is the one with most other words of the question in its titles, in
+    the name of its file or on the first page of its folder.
+    """
+    rows = _headed_places(scene, by_document)
+    titles = {document: title for document, title, _ in rows}
+    best = _best_place(scene, reference, rows, titles)
+    if best is None:  # a chunk may hold several sections
+        found = scene.retriever.search(scene.question, top_k=_SEARCHED, within=scene.within)
+        chunks = scene.chunks(one.chunk_id for one in found.passages).values()
+        parts = [part for chunk in chunks for part in parts_of(chunk)]
+        inner = [(part.document_id, part.title, part.headings) for part in parts]
+        best = _best_place(scene, reference, inner, titles)
+    return _chunks_at(scene, best, reference, titles, by_document) if best else ()
+
+
+def _best_place(
+    scene: GlobalContext,
+    reference: Reference,
+    rows: Iterable[_Headed],
+    titles: Mapping[str, str],
+) -> _Place | None:
+    """Return the document or section that is best referred to; None where none is."""
+    folders = {
+        _folder(document): title
+        for document, title in titles.items()
+        if is_index(document.rpartition("/")[2].casefold())
+    }
+    weights = {word: scene.weight(word) for word in reference.words}
+    places: list[_Place] = []
+    for document, title, headings in rows:
+        above = f"{title} {folders.get(_folder(document), '')} {_bare_path(document)}"
+        for depth in range(len(headings) + 1):
+            heading = headings[depth - 1] if depth else title
+            likeness = max((_likeness(one, heading) for one in reference.titles), default=0.0)
+            is_numbered = bool(reference.number) and _is_of_number(heading, reference)
+            if likeness < _LIKE and not is_numbered:
+                continue
+            named = frozenset(tokens(f"{above} {' '.join(headings[:depth])}"))
+            shared = round(sum(weight for word, weight in weights.items() if word in named), 6)
+            if shared or likeness or not weights:  # else it is a part of another book
+                found = (likeness, is_numbered, shared)
+                places.append(_Place(document, tuple(headings[:depth]), *found))
+    return max(places, key=lambda place: place.rank, default=None)
+
+
+def _chunks_at(
+    scene: GlobalContext,
+    place: _Place,
+    reference: Reference,
+    titles: Mapping[str, str],
+    by_document: Mapping[str, Sequence[str]],
+) -> Sequence[Chunk]:
+    """Return the chunks of a place; of a chapter also those of its sections in other files."""
+    ordered = scene.ordered(by_document[place.document])
+    whole = [part for chunk in ordered for part in parts_of(chunk)]
+    depth = len(place.headings)
+    part = [one for one in whole if one.headings[:depth] == place.headings]
+    if len(part) < len(whole) or not place.is_numbered:
+        return part
+    inside = [
+        document
+        for document, title in titles.items()
+        if document != place.document
+        and _folder(document) == _folder(place.document)
+        and _number_of(title)[1][: len(reference.number)] == reference.number
+        and len(_number_of(title)[1]) > len(reference.number)
+    ]
+    keys = sample_chunks({name: by_document[name] for name in (place.document, *inside)})
+    return list(scene.chunks(keys).values()) if inside else part
+
+
+def _headed_places(scene: GlobalContext, by_document: Mapping[str, Sequence[str]]) -> list[_Headed]:
+    """Return the id, the title and each path of headings of documents, in order of the ids."""
+    columns = chunk_table.c
+    query = select(columns.document_id, columns.title, columns.headings).distinct()
+    if sum(map(len, by_document.values())) > _MANY_CHUNKS:
+        found = scene.retriever.search(scene.question, top_k=_SEARCHED, within=scene.within)
+        near = {one.document_id for one in found.passages}
+        query = query.where(columns.document_id.in_(near))
+    with scene.library.read() as connection:
+        rows = connection.execute(query.order_by(columns.document_id)).all()
+    return [
+        (document, title, json.loads(headings))
+        for document, title, headings in rows
+        if document in by_document
+    ]
+
+
+def _folder(document: str) -> str:
+    return document.rpartition("/")[0]
+
+
+def _bare_path(document: str) -> str:
+    return re.sub(r"[/._-]+", " ", document)
+
+
+def _likeness(title: str, heading: str) -> float:
+    """Return how far a quoted title is a heading, 0 to 1; its number may be left out."""
+    heads = (frozenset(tokens(heading)), frozenset(tokens(plain_title(heading))))
+    asked = frozenset(tokens(plain_title(title))) or frozenset(tokens(title))
+    if not asked:
+        return 0.0
+    like = max((len(asked & head) / len(asked | head) for head in heads if head), default=0.0)
+    is_inside = len(asked) >= _FEW_WORDS and asked <= heads[0]
+    return max(like, _INSIDE if is_inside else 0.0)
+
+
+def _is_of_number(heading: str, reference: Reference) -> bool:
+    """Check for a heading with the number of a reference, and with its word or none."""
+    kind, number = _number_of(heading)
+    return number == reference.number and (not kind or kind == reference.kind)
+
+
+def _number_of(heading: str) -> tuple[str, Number]:
+    """Return the kind and the number that a heading begins with."""
+    found = _HEADED.match(heading.strip())
+    return _kind_and_number(found) if found else ("", ())
+
+
+def _kind_and_number(found: re.Match[str]) -> tuple[str, Number]:
+    """Return the kind of a part and its number, outermost first."""
+    group = found.groupdict()
+    kind = next(
+        (group[name] for name in ("kind", "counted", "han_kind", "han_appendix", "dotted_kind")
+         if group.get(name)), "",
+    )  # fmt: skip
+    kind = _KINDS[kind.lower()] if kind else ""
+    if ordinal := group.get("ordinal"):
+        return kind, (str(_ORDINALS.index(ordinal.lower()) + 1),)
+    names = ("number", "han", "letter", "dotted", "bare")
+    first, *deeper = next(filter(None, map(group.get, names))).split(".")
+    return kind, (_as_digits(first, is_letter=kind == "appendix" or bool(deeper)), *deeper)
+
+
+def _as_digits(number: str, *, is_letter: bool) -> str:
+    """Return a number in digits; a letter that is none in capitals."""
+    if number.isdigit():
+        return str(int(number))
+    if number.lower() in _WORDS:
+        return str(_WORDS.index(number.lower()) + 1)
+    if value := han_number(number):
+        return str(value)
+    upper = number.upper()
+    if (is_letter and len(upper) == 1) or not set(upper) <= _ROMAN.keys():
+        return upper
+    values = [_ROMAN[each] for each in upper]
+    pairs = zip(values, [*values[1:], 0], strict=True)
+    return str(sum(-value if value < after else value for value, after in pairs))

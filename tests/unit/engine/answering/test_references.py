@@ -1,0 +1,83 @@
+"""Parts of documents that questions name by their numbers and titles."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.answering.global_search.references import (
+    _likeness,
+    _number_of,
+    asks_for_part,
+    read_reference,
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "number", "titles"),
+    [
+        ('Summarise chapter 7 of the Lamp Guide, "Wicks".', "chapter", ("7",), ("Wicks",)),
+        ("Summarise section 5.2, Masts, of the guide.", "section", ("5", "2"), ()),
+        ("What happens in chapter three?", "chapter", ("3",), ()),
+        ("What is the third stave about?", "chapter", ("3",), ()),
+        ("What does part II say?", "part", ("2",), ()),
+        ("Sum up appendix C.", "appendix", ("C",), ()),
+        ("Sum up Appendix D.3, please.", "appendix", ("D", "3"), ()),
+        ("第四回主要写了什么事？", "chapter", ("4",), ()),
+        ("用几句话归纳第二十五回《灯下》。", "chapter", ("25",), ("灯下",)),
+        ("附录A说了什么？", "appendix", ("A",), ()),
+        ("概括5.2节。", "section", ("5", "2"), ()),
+    ],
+)
+def test_a_part_is_named_by_its_number_and_its_title(
+    question: str, kind: str, number: tuple[str, ...], titles: tuple[str, ...]
+) -> None:
+    found = read_reference(question)
+
+    assert found is not None
+    assert (found.kind, found.number, found.titles) == (kind, number, titles)
+
+
+@pytest.mark.parametrize(
+    "question", ["What are the main topics?", "Who lit the lamp?", "Act now: what is to be done?"]
+)
+def test_a_question_without_a_number_or_quotation_names_no_part(question: str) -> None:
+    assert read_reference(question) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "is_asked"),
+    [
+        ("What happens in chapter 3 of the Lamp Guide?", True),
+        ("What does section 5.2, Masts, of the guide say?", True),
+        ("第四回主要写了什么事？", True),
+        ("In chapter 5, who runs away?", False),
+        ("How do I fit part 2 of the kit?", False),
+        ("第十二回中曹操杀了谁？", False),
+        ("What does “wick” mean?", False),
+    ],
+)
+def test_a_part_is_asked_for_where_nothing_else_is(question: str, is_asked: bool) -> None:
+    assert asks_for_part(question) is is_asked
+
+
+@pytest.mark.parametrize(
+    ("heading", "kind", "number"),
+    [
+        ("Chapter 7. Wicks", "chapter", ("7",)),
+        ("5.2. Masts", "", ("5", "2")),
+        ("D.3. Sails", "", ("D", "3")),
+        ("IV. The Quay", "", ("4",)),
+        ("Appendix C. Ropes", "appendix", ("C",)),
+        ("第二十一回 灯下", "chapter", ("21",)),
+        ("Wicks", "", ()),
+        ("29 June", "", ("29",)),
+    ],
+)
+def test_a_heading_begins_with_its_number(heading: str, kind: str, number: tuple[str, ...]) -> None:
+    assert _number_of(heading) == (kind, number)
+
+
+def test_a_quoted_title_is_a_heading_without_its_number_or_a_good_part_of_one() -> None:
+    assert _likeness("Checking the lamp", "Chapter 7. Checking the lamp") == 1.0
+    assert _likeness("煮酒论英雄", "第二十一回 煮酒论英雄 赚城斩车胄") >= 0.75
+    assert _likeness("Checking the mast", "Chapter 7. Checking the lamp") < 0.75
