@@ -280,6 +280,32 @@ def test_a_chapter_is_told_by_its_number_of_the_book_that_is_named(
     assert not other.text.startswith(("Wicks", "Masts"))
 
 
+def test_a_document_of_few_parts_is_told_by_the_beginnings_of_their_sections(
+    open_engine, tmp_path: Path
+) -> None:
+    articles = {
+        "Data": "All readings shall be public within a day.",
+        "Money": "Every payment shall carry two signatures.",
+        "Names": "Those who taught us shall be named.",
+    }
+    inner = "".join(f"### {name}\n\n{told}\n\n" for name, told in articles.items())
+    others = {
+        "Preamble": "We owe them what we know.",
+        "Board": "A board of seven meets in a shed.",
+        "Review": "The charter is read again every year.",
+    }
+    outer = "".join(f"## {name}\n\n{told}\n\n" for name, told in others.items())
+    text = f"# Charter\n\n## Articles\n\n{inner}{outer}"
+    with open_engine(tmp_path / "library") as engine:
+        engine.add_text(text, document_id="charter", title="Charter")
+        engine.add_text(HANDBOOK["fire"], document_id="fire", title="Fire")
+        answer = engine.ask("Summarise the charter.")
+
+    for name, told in articles.items():
+        assert f"- {name}: {told}" in answer.text
+    assert all(told in answer.text for told in others.values())
+
+
 def test_a_section_that_is_called_as_it_is_described_is_told_whole(
     open_engine, tmp_path: Path
 ) -> None:

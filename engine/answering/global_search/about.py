@@ -38,7 +38,8 @@ from .topics import (
 )
 from .windows import widened
 
-_FEW_SECTIONS = 2
+_FEW_SECTIONS, FEW_BELOW = 2, 3
+"""Sections of a part that are told, at least, and those of a section."""
 _OPENING = 2
 """Sentences of a section in which it says what its heading is."""
 _TITLED, _MOSTLY = 0.9, 1 / 3
@@ -357,6 +358,19 @@ def outline(
         if is_own and not path and (one := _first_new(best, known)):
             told.append((name, one))
     return told
+
+
+def begun_below(unit: Unit, *, chinese: bool) -> list[Said]:
+    """Return what a part and each of its sections begins with, behind their names; or none."""
+    depth = len(unit.headings)
+    held: defaultdict[str, list[Chunk]] = defaultdict(list)
+    for chunk in unit.chunks:
+        held[plain_title("".join(chunk.headings[depth : depth + 1]))].append(chunk)
+    if len(held.keys() - {""}) < FEW_BELOW:
+        return []
+    begun = [(name, opening_of(chunks, chinese=chinese)) for name, chunks in held.items()]
+    found = [replace(widened(one), speaker=name) for name, one in begun if one]
+    return found if len(found) >= FEW_BELOW else []
 
 
 def _first_new(found: Iterable[Said], known: list[frozenset[str]]) -> Said | None:

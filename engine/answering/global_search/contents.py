@@ -23,7 +23,7 @@ from graph.text.cjk import has_han
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk, Entity
 from ..packing import Draft
-from .about import part_asked, parts_about
+from .about import FEW_BELOW, begun_below, part_asked, parts_about
 from .asked import Found, find_subject, tokens_of
 from .context import GlobalContext
 from .people import introduce
@@ -81,9 +81,11 @@ _OF_NAMES = 1.5
 _OF_STORY, _HEROES, _HEARD_OF, _HAPPENINGS, _OF_PERSON = 0.5, 2, 24, 3, 2
 """Least share of the parts of a story that name a main person, the most of these, sentences of a
 part that a reader reads, and those that are told of it, and of a person who is asked about."""
-_OF_ONE, _OF_TEXT, _FEW_LEADS = 6, 8, 3
-"""Sentences that are told of each part of a text without sections, those of its paragraphs, at most
-and at least."""
+_OF_DOCUMENT, _OF_ONE, _OF_TEXT, _FEW_LEADS = 20, 6, 8, 3
+"""Sentences that are told of a document, of each part of a text without sections, and those of its
+paragraphs, at most and at least."""
+_TOLD_BELOW = 6
+"""Parts whose sections are told, at most."""
 _BESIDE = 0.02
 """Least share of the documents that is told of beside books."""
 _ON_BOOK, _SECTIONS = 3, 5
@@ -301,14 +303,16 @@ class _Page(SubjectPage):
     def _parts(self, units: Sequence[Unit]) -> list[str]:
         """Return parts with sentences each, and last the titles of those that have none."""
         is_one = len({unit.title for unit in units}) == 1
-        most = max(1, min(_OF_ONE if is_one else 3, POINTS // max(1, len(units))))
+        most = max(1, min(_OF_ONE if is_one else 3, _OF_DOCUMENT // max(1, len(units))))
         blocks, bare, seen = list[str](), list[str](), set[tuple[str, int]]()
         leads = self._leads(units) if is_one else []
         if leads:
             return ["\n".join(self.cited.line(one, self.chinese) for one in leads)]
         for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
             told = self._central_sentences if is_one else self._outlined
-            said = self._happenings(unit) or told(unit, weights, most)
+            below = begun_below(unit, chinese=self.chinese) if len(units) <= _TOLD_BELOW else []
+            said = spread_evenly(below, _OF_TEXT) or self._happenings(unit)
+            said = said or told(unit, weights, most)
             if said := [one for one in said if one.place not in seen]:
                 seen.update(one.place for one in said)
                 names = self._standing_out([unit]) if len(units) > 1 else ()
@@ -316,7 +320,12 @@ class _Page(SubjectPage):
                     blocks.append("\n".join(self.cited.line(one, self.chinese) for one in said))
                     continue
                 head = unit.title or plain_title(("", *unit.headings)[-1])  # LXC
-                blocks.append(self.block(f"{head}{self._in_brackets(names)}".strip(), said))
+                block = self.block(f"{head}{self._in_brackets(names)}".strip(), said)
+                names = [] if below else self._sections(unit)
+                listed = self.say("; ", "；").join(names)
+                if len(names) >= FEW_BELOW:
+                    block += f"\n- {self.say('Sections: ', '各节：')}{listed}"
+                blocks.append(block)
             elif unit.title and not (is_one and blocks):
                 bare.append(f"- {unit.title}{self._heading_mark(unit)}")
         return ["\n".join(blocks)] if is_one and blocks else [*blocks, "\n".join(bare)]

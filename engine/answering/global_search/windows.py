@@ -156,6 +156,10 @@ def _overlap(one: Said, other: Said) -> bool:
     return max(one.place[1], other.place[1]) < min(ends)
 
 
+_FINISHED = re.compile(r"[.!?:;。！？：；…][\W\d]*$")
+"""End of a whole sentence, with closing marks; a page may break one off."""
+
+
 def widened(said: Said) -> Said:
     """Return a sentence with those after it in its paragraph, while it stays short."""
     text = said.chunk.text
@@ -163,7 +167,8 @@ def widened(said: Said) -> Said:
     stop = broken.start() if broken else len(text)
     for start, end in sentence_spans(text):
         if start >= said.end and end <= stop:
-            if word_count(text[said.start : end]) > _LONGEST:
+            is_torn = _FINISHED.search(text[start:end]) is None
+            if is_torn or word_count(text[said.start : end]) > _LONGEST:
                 break
             said = replace(said, end=end)
     return said
