@@ -182,11 +182,11 @@ _STEM = 3
 """Letters of a word by which a title that lacks it is told."""
 _OF_TITLE = 1 / 3
 """Least share of a title's words by which a question names it."""
-_POLITE = r"^\W*(?:please |can you |could you )?"
+_POLITE = r"^\W*(?:i(?:['’]m| am) [^.!?]{3,40}[.!?]\s*)?(?:please |can you |could you )?"
 _SUM_UP = (
     r"(?:give|write|show)(?: me| us)?(?: an?| the)?(?: (?:short|brief|quick))?"
     r" (?:overview|summary|outline|gist) (?:of|on|about)"
-    r"|summari[sz]e|sum up|outline(?= (?:the|how|what|which|why|all) )"
+    r"|summari[sz]e|sum up|recap|condense|outline(?= (?:the|how|what|which|why|all) )"
     r"|what (?:do|does) (?:the|these|this)"
     r" (?:documents?|texts?|files?|papers?|books?|manuals?|handbooks?|guides?|library|collection)"
     r" (?:say|tell|report)(?: us)? (?:about|of|on)"
@@ -309,7 +309,8 @@ _DESCRIBED_ZH = re.compile(
 
 _DOCUMENT = re.compile(
     rf"{_POLITE}(?:(?:give|write|show)(?: me| us)?(?: an?| the)?(?: (?:short|brief|quick))?"
-    r" (?:overview|summary|outline|gist) of|summari[sz]e|sum up|outline)\s+(?P<summed>.+?)\W*$"
+    r" (?:overview|summary|outline|gist) of|summari[sz]e|sum up|recap|condense|outline)"
+    r"\s+(?P<summed>.+?)\W*$"
     r"|^\W*what (?:(?:topics|subjects|things|areas|matters) )?(?:does|do|did) (?P<covers>.+?)"
     r" (?:cover|contain|discuss|deal with|treat|teach|talk about)\W*$"
     r"|^\W*what(?:['’]s|\s(?:is|are)) (?P<about>(?!it\b|this\b|that\b).+?) (?:all )?about\W*$"
@@ -369,7 +370,8 @@ _OF_ALL = re.compile(
 """Words for what a library may be as a whole."""
 _PART_ON = re.compile(
     r"^(?:the |this |that )?"
-    r"(?:chapter|stave|section|part|report|meeting|document|paper|article)s?"
+    r"(?:chapter|stave|section|part|bit|scene|appendix|passage|report|meeting|document|paper"
+    r"|article)s?"
     r" (?:in which|on|about|of|that|which|where|concerning|covering|describing|dealing with)\b",
     re.IGNORECASE,
 )
@@ -381,7 +383,7 @@ _WAS_SAID = (
     r" (?:at|in|during)\b"
 )
 _CHAPTER_NAMED = re.compile(
-    r"\b(?:chapter|stave|section)\b|[章节回](?:$|[里中讲说写])", re.IGNORECASE
+    r"\b(?:chapter|stave|section|part|bit|scene)\b|[章节回](?:$|[里中讲说写])", re.IGNORECASE
 )
 """Words for a chapter or section."""
 _TELLS = re.compile(
@@ -544,7 +546,8 @@ class Asked:
         """The thing to be summed up, without the word for its document; empty where nothing is."""
         topic = _TELLS.sub("", self.topic).strip()
         is_asked = topic != self.topic or asks_to_sum_up(self.question)
-        is_asked &= is_document(topic) and not _OF_DOCUMENTS.match(self.question)
+        is_named = is_document(topic) or _PART_ON.match(topic) is not None
+        is_asked &= is_named and not _OF_DOCUMENTS.match(self.question)
         name = document_asked(self.question) or (topic if is_asked else "")
         return _PART_ON.sub("", _CLAUSE.split(name)[0]).strip()
 
