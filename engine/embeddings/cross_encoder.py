@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bundled import open_session, thread_count
-from .early_reading import STAGES, STATES, Begun, foretold, read_near
+from .early_reading import STAGES, STATES, Begun, features, foretold, read_near
 from .model_files import CROSS_ENCODER, FETCH_COMMAND, model_fault, model_file
 from .onnx_messages import part
 from .span_reading import LAYER_OUTPUT, Reading, read_states
@@ -108,11 +108,22 @@ class CrossEncoder:
 
     def states(self, question: str, text: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Return the states of the text's tokens, and where in the text each begins and ends."""
-        begun = self._begun(question, text)
-        for _ in STAGES:
-            begun = self._foretold(begun)
-        _, states, offsets = self._finished(begun)
+        _, states, offsets = self._finished(self._stages(question, text)[-1])
         return states, offsets
+
+    def early(self, question: str, text: str) -> tuple[list[NDArray[np.float64]], float]:
+        """Return of what a logit is foretold behind each stage (see `features`), and the logit."""
+        stages = self._stages(question, text)
+        types = np.array(stages[-1].pair.type_ids)
+        found = [features(one.states[0], types) for one in stages if one.states is not None]
+        return found, self._finished(stages[-1])[0]
+
+    def _stages(self, question: str, text: str) -> list[_Pair]:
+        """Return a pair behind each stage."""
+        stages = [self._foretold(self._begun(question, text))]
+        while len(stages) < len(STAGES):
+            stages.append(self._foretold(stages[-1]))
+        return stages
 
     def _begun(self, question: str, text: str) -> _Pair:
         tokeniser, _ = self._parts()
@@ -157,11 +168,11 @@ class CrossEncoder:
                 )
                 tokeniser.enable_truncation(self._window_tokens, strategy="longest_first")
                 model = model_file(CROSS_ENCODER, "model.onnx", self._environment).read_bytes()
-                self._loaded = (tokeniser, [open_session(part) for part in _stages(model)])
+                self._loaded = (tokeniser, [open_session(part) for part in _parts_of(model)])
             return self._loaded
 
 
-def _stages(model: bytes) -> Iterator[bytes]:
+def _parts_of(model: bytes) -> Iterator[bytes]:
     """Give the part of the model of each stage, then the rest of it."""
     given: dict[str, Sequence[int | str]] = {}
     for stage in STAGES:

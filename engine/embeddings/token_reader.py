@@ -89,16 +89,25 @@ class TokenReader:
         """
         if not texts:
             return np.empty(0)
-        encoder, asked = self._loaded(), self._latest  # others may be asked at once
-        if asked is None or asked.question != question:
-            self._latest = asked = _asked(question, encoder)
+        encoder, asked = self._loaded(), self._asked(question)
         for text in texts:
             if text not in asked.read:
-                row = encoder.shape.row(f"passage: {text}", READ_TOKENS)
-                asked.read[text] = _Text(row=row)
+                asked.read[text] = _text(encoder, text)
         read_on = partial(_read_on, encoder, asked)
         found = read_near(texts, asked.read, read_on, far=[FAR], threads=thread_count())
         return np.array([each.logit for each in found])
+
+    def early(self, question: str, text: str) -> tuple[tuple[float, float], float]:
+        """Return of what a text's logit is foretold, its words' likeness, and the logit."""
+        encoder, asked = self._loaded(), self._asked(question)
+        begun = _text(encoder, text)
+        return _likeness_of_words(encoder, asked, begun), _read(encoder, asked, begun).logit
+
+    def _asked(self, question: str) -> _Asked:
+        asked = self._latest  # others may be asked at once
+        if asked is None or asked.question != question:
+            self._latest = asked = _asked(question, self._loaded())
+        return asked
 
     def _loaded(self) -> Encoder:
         with self._lock:
@@ -126,20 +135,33 @@ def _asked(question: str, encoder: Encoder) -> _Asked:
     )
 
 
+def _text(encoder: Encoder, text: str) -> _Text:
+    return _Text(row=encoder.shape.row(f"passage: {text}", READ_TOKENS))
+
+
 def _read_on(encoder: Encoder, asked: _Asked, text: _Text) -> _Text | Reading:
     """Compare the words of a text with those of the question, then their states."""
-    start = encoder.shape.lead("passage")
-    if not text.stages:
-        words = _unit(encoder.word_vectors(text.row[start:-1]))
-        near = asked.shares @ _nearest(asked.words, words)
-        whole = asked.whole_words @ _unit(words.mean(axis=0))
-        constant, of_tokens, of_whole = BY_WORDS
-        logit = constant + of_tokens * float(near) + of_whole * float(whole)
-        return replace(text, stages=1, logit=logit)
+    if text.stages:
+        return _read(encoder, asked, text)
+    constant, by_token, by_whole = BY_WORDS
+    near, whole = _likeness_of_words(encoder, asked, text)
+    return replace(text, stages=1, logit=constant + by_token * near + by_whole * whole)
+
+
+def _likeness_of_words(encoder: Encoder, asked: _Asked, text: _Text) -> tuple[float, float]:
+    """Return the likeness of words as they stand by themselves, one by one and as a whole."""
+    words = _unit(encoder.word_vectors(text.row[encoder.shape.lead("passage") : -1]))
+    near = asked.shares @ _nearest(asked.words, words)
+    return float(near), float(asked.whole_words @ _unit(words.mean(axis=0)))
+
+
+def _read(encoder: Encoder, asked: _Asked, text: _Text) -> Reading:
+    """Compare the states of a text with those of the question."""
     found = encoder.states(text.row)
-    near = asked.shares @ _nearest(asked.states, _unit(found[start:-1]))
-    near += _weights()["cosine"] * (asked.whole @ _unit(found.mean(axis=0)))
-    return unread_text(SCALE * float(near) + EVEN)
+    nearest = _nearest(asked.states, _unit(found[encoder.shape.lead("passage") : -1]))
+    whole = asked.whole @ _unit(found.mean(axis=0))
+    near = float(asked.shares @ nearest + _weights()["cosine"] * whole)
+    return unread_text(SCALE * near + EVEN)
 
 
 def _nearest(own: Floats, others: Floats) -> Floats:
