@@ -74,7 +74,7 @@ def test_vectors_stand_beside_the_cross_encoder() -> None:
     cosines = read.whole(CABLE, texts)
 
     assert read(CABLE, texts).tolist() == reader(CABLE, texts).tolist()
-    assert read.read(CABLE, texts) == reader.read(CABLE, texts)
+    assert read.read(CABLE, texts)[1] == reader.read(CABLE, texts)[1]
     assert cosines == pytest.approx(model.embed(texts) @ np.array(model.get_query_embedding(CABLE)))
     assert cosines[1] > cosines[0]
 
