@@ -7,7 +7,7 @@ many of their words, a third of them cut to one sentence; for each stage a linea
 features has to give the last layer's logit. The token reader's logit is foretold by the likeness of
 words, on the Chinese questions of CMRC 2018; its three weights are printed, for `BY_WORDS`. Told
 are correlation and error on a quarter of the questions, left out of the fit. Needs ../shared/data
-and the bundled models; takes a quarter of an hour of two cores.
+and the bundled models; takes ten CPU minutes.
 """
 
 from __future__ import annotations
