@@ -538,7 +538,7 @@ class LocalAnswerer:
             read=self._reader,
             likeness=self._likeness,
             text_at=self._library.text_at,
-            types=self._types(packed.passages),
+            types=self._types(packed.passages) if self._reader is not None else {},
             known_as=self._known_as(question, within),
         )
 

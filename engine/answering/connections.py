@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -27,7 +26,6 @@ from ..storage.graph_api import (
     Chunk,
     EntityView,
     Explorer,
-    NameUnknown,
     SourceQuote,
     graph_errors,
 )
@@ -208,9 +206,8 @@ class _Connection:
         return self._inside(bare) if has_han(bare) else None
 
     def _called(self, name: str) -> EntityView | None:
-        with suppress(NameUnknown):
-            return self.explorer.entity_at(self.explorer.number(name))
-        return None
+        numbers = self.explorer.called(name)
+        return self.explorer.entity_at(numbers[0]) if len(numbers) == 1 else None
 
     def _fuller(self, name: str, *, least: int) -> EntityView | None:
         """Return the thing whose name has others between these words: *Hudson company*.
@@ -231,9 +228,8 @@ class _Connection:
         """Return the entity whose name is the longest part, half at least, of a Chinese name."""
         for size in range(len(name) - 1, max(1, (len(name) - 1) // 2), -1):
             for start in range(len(name) - size + 1):
-                with suppress(NameUnknown):
-                    number = self.explorer.number(name[start : start + size])
-                    return _end(self.explorer.entity_at(number))
+                if view := self._called(name[start : start + size]):
+                    return _end(view)
         return None
 
     def _connected(self, one: _End, other: _End) -> Draft | None:

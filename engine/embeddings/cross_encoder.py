@@ -2,31 +2,32 @@
 
 Reads a question and a text together and gives one logit, higher for a text that answers (Nogueira
 and Cho, "Passage Re-ranking with BERT", 2019). The file has int8 weights (inputs `input_ids`,
-`attention_mask`, `token_type_ids`, int64). Each pair is run by itself, unpadded: a logit depends
-on its pair alone, not on its batch.
+`attention_mask`, `token_type_ids`, int64). Each pair is run by itself, unpadded: the logit of a
+text that is read depends on its pair alone, not on its batch. Of texts that are read together only
+those that the first layers find near the best one are read by all (`early_reading`).
 """
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .bundled import map_threads, open_session, thread_count
+from .bundled import open_session, thread_count
+from .early_reading import STAGES, STATES, Begun, features, foretold, read_near
 from .model_files import CROSS_ENCODER, FETCH_COMMAND, model_fault, model_file
-from .onnx_messages import with_output
+from .onnx_messages import part
 from .span_reading import LAYER_OUTPUT, Reading, read_states
 from .tokenizer import read_tokeniser
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 _LOGGER = logging.getLogger("loregraph.models")
 
@@ -40,11 +41,19 @@ the first ones. Of 90 questions on four sets of documents as much of what answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Pair(Begun):
+    """Pair of question and text, with the states of its tokens behind the last stage."""
+
+    pair: Encoding
+    states: NDArray[np.float32] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Readings:
-    """Readings of the latest question, by text."""
+    """Texts of the latest question, as far as they were read."""
 
     question: str = ""
-    of: dict[str, Reading] = field(default_factory=dict)
+    of: dict[str, _Pair | Reading] = field(default_factory=dict)
 
 
 class CrossEncoder:
@@ -68,7 +77,7 @@ class CrossEncoder:
         self._threads = threads or thread_count()
         self._environment = environment
         self._lock = threading.Lock()
-        self._loaded: tuple[Tokenizer, InferenceSession] | None = None
+        self._loaded: tuple[Tokenizer, list[InferenceSession]] | None = None
         self._readings = _Readings()
 
     def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
@@ -82,53 +91,94 @@ class CrossEncoder:
     def read(self, question: str, texts: Sequence[str]) -> list[Reading]:
         """Return a reading of each text, in input order; a text is read once for a question.
 
+        A text that the first layers find far below the best one of these is not read on (`STAGES`):
+        its logit is as they foretell it, and it has no words that may be the answer.
+
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.
         """
         known = self._readings  # others may be asked at once
         if known.question != question:
             self._readings = known = _Readings(question=question)
-        new = [text for text in dict.fromkeys(texts) if text not in known.of]
-        found = map_threads(partial(self._read, question), new, threads=self._threads)
-        known.of.update(zip(new, found, strict=True))
-        return [known.of[text] for text in texts]
-
-    def _read(self, question: str, text: str) -> Reading:
-        logit, states, own, offsets = self._run(question, text)
-        return read_states(logit, states[own], offsets)
+        for text in texts:
+            if text not in known.of:
+                known.of[text] = self._begun(question, text)
+        far = [stage.far for stage in STAGES]
+        return read_near(texts, known.of, self._read_on, far=far, threads=self._threads)
 
     def states(self, question: str, text: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Return the states of the text's tokens, and where in the text each begins and ends."""
-        _, states, own, offsets = self._run(question, text)
-        return states[own], offsets
+        _, states, offsets = self._finished(self._stages(question, text)[-1])
+        return states, offsets
 
-    def _run(
-        self, question: str, text: str
-    ) -> tuple[float, NDArray[np.float32], NDArray[np.bool_], NDArray[np.int64]]:
-        """Run the model on a pair: logit, states, which are of the text, and these ones' places."""
-        tokeniser, session = self._parts()
-        pair = tokeniser.encode(question, text.replace("`", " "))  # marks of code say nothing
-        inputs = {
+    def early(self, question: str, text: str) -> tuple[list[NDArray[np.float64]], float]:
+        """Return of what a logit is foretold behind each stage (see `features`), and the logit."""
+        stages = self._stages(question, text)
+        types = np.array(stages[-1].pair.type_ids)
+        found = [features(one.states[0], types) for one in stages if one.states is not None]
+        return found, self._finished(stages[-1])[0]
+
+    def _stages(self, question: str, text: str) -> list[_Pair]:
+        """Return a pair behind each stage."""
+        stages = [self._foretold(self._begun(question, text))]
+        while len(stages) < len(STAGES):
+            stages.append(self._foretold(stages[-1]))
+        return stages
+
+    def _begun(self, question: str, text: str) -> _Pair:
+        tokeniser, _ = self._parts()
+        return _Pair(pair=tokeniser.encode(question, text.replace("`", " ")))  # marks of code
+
+    def _read_on(self, begun: _Pair) -> _Pair | Reading:
+        if begun.stages < len(STAGES):
+            return self._foretold(begun)
+        return read_states(*self._finished(begun))
+
+    def _foretold(self, begun: _Pair) -> _Pair:
+        """Run the layers of the next stage."""
+        (states,) = self._run(begun)
+        logit = foretold(begun.stages, states[0], np.array(begun.pair.type_ids))
+        return replace(begun, stages=begun.stages + 1, states=states, logit=logit)
+
+    def _finished(self, begun: _Pair) -> tuple[float, NDArray[np.float32], NDArray[np.int64]]:
+        """Run the last layers: the logit, the states of the text's tokens and their places."""
+        logits, states = self._run(begun)
+        offsets = np.array(begun.pair.offsets, dtype=np.int64)
+        own = (np.array(begun.pair.type_ids) == 1) & (offsets[:, 1] > offsets[:, 0])
+        return float(np.ravel(logits)[0]), states[0][own], offsets[own]
+
+    def _run(self, begun: _Pair) -> list[NDArray[np.float32]]:
+        """Run a pair through the layers behind those that it was run through."""
+        session, pair = self._parts()[1][begun.stages], begun.pair
+        inputs: dict[str, object] = {
             "input_ids": np.array([pair.ids], dtype=np.int64),
             "attention_mask": np.array([pair.attention_mask], dtype=np.int64),
             "token_type_ids": np.array([pair.type_ids], dtype=np.int64),
         }
-        logits, states = session.run(None, inputs)
-        offsets = np.array(pair.offsets, dtype=np.int64)
-        own = (np.array(pair.type_ids) == 1) & (offsets[:, 1] > offsets[:, 0])
-        return float(np.ravel(logits)[0]), states[0], own, offsets[own]
+        if begun.stages:
+            inputs[STAGES[begun.stages - 1].output] = begun.states
+        given = {each.name: inputs[each.name] for each in session.get_inputs()}
+        return list(session.run(None, given))
 
-    def _parts(self) -> tuple[Tokenizer, InferenceSession]:
+    def _parts(self) -> tuple[Tokenizer, list[InferenceSession]]:
         with self._lock:
             if self._loaded is None:
                 tokeniser = read_tokeniser(
                     model_file(CROSS_ENCODER, "tokenizer.json", self._environment)
                 )
                 tokeniser.enable_truncation(self._window_tokens, strategy="longest_first")
-                path = model_file(CROSS_ENCODER, "model.onnx", self._environment)
-                session = open_session(with_output(path.read_bytes(), LAYER_OUTPUT))
-                self._loaded = (tokeniser, session)
+                model = model_file(CROSS_ENCODER, "model.onnx", self._environment).read_bytes()
+                self._loaded = (tokeniser, [open_session(part) for part in _parts_of(model)])
             return self._loaded
+
+
+def _parts_of(model: bytes) -> Iterator[bytes]:
+    """Give the part of the model of each stage, then the rest of it."""
+    given: dict[str, Sequence[int | str]] = {}
+    for stage in STAGES:
+        yield part(model, [stage.output], given=given)
+        given = {stage.output: ("texts", "tokens", STATES)}
+    yield part(model, ["logits", LAYER_OUTPUT], given=given)
 
 
 def load_reader(kind: str, environment: Mapping[str, str] | None = None) -> CrossEncoder | None:

@@ -6,12 +6,12 @@ Field numbers are those of onnx.proto. Messages of one kind merge where they are
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-_VARINT, _BYTES, _FLOAT = 0, 2, 5
+_VARINT, _DOUBLE, _BYTES, _FLOAT = 0, 1, 2, 5
 _TYPES = {"float32": 1, "int8": 3}
 _IR_VERSION, _OPSET = 8, 17
 CONTRIBUTED = "com.microsoft"
@@ -78,6 +78,69 @@ def model(parts: Iterable[bytes], *, source: str, result: str, shape: Sequence[i
     return field(1, _IR_VERSION) + field(7, graph) + own + contributed
 
 
-def with_output(model: bytes, name: str) -> bytes:
-    """Return an ONNX model that also gives the inner value `name`."""
-    return model + field(7, field(12, field(1, name)))
+Given = Mapping[str, Sequence[int | str]]
+"""Inner values of a graph that are given to a part of it, float32, with their shapes."""
+_GRAPH, _NODE, _CONSTANT, _INPUT, _OUTPUT, _INNER = 7, 1, 5, 11, 12, 13
+_CONSTANT_NAME, _NAME = 8, 1
+
+
+def part(model: bytes, results: Sequence[str], *, given: Given | None = None) -> bytes:
+    """Return the part of an ONNX model that makes `results`, outputs or inner values.
+
+    It begins with the model's inputs and the inner values that are `given`; what it does not need
+    is left out.
+    """
+    given = given or {}
+    whole = memoryview(model)
+    fields = list(_fields(next(value for number, value, _ in _fields(whole) if number == _GRAPH)))
+    needed, nodes = set(results), list[memoryview]()
+    for number, value, field_ in reversed(fields):
+        if number == _NODE and any(name in needed - given.keys() for name in _texts(value, 2)):
+            nodes.append(field_)
+            needed.update(_texts(value, 1))
+    kept: list[bytes | memoryview] = [*reversed(nodes)]
+    known = dict[str, memoryview]()
+    for number, value, field_ in fields:
+        if number == _OUTPUT:
+            known[_texts(value, _NAME)[0]] = field_
+        elif number in (_CONSTANT, _INPUT):
+            name = _texts(value, _NAME if number == _INPUT else _CONSTANT_NAME)[0]
+            if name in needed - given.keys():
+                kept.append(field_)
+        elif number not in (_NODE, _INNER):
+            kept.append(field_)
+    kept += [field(_INPUT, _value(name, given[name])) for name in given]
+    kept += [known.get(name) or field(_OUTPUT, field(_NAME, name)) for name in results]
+    rest = [field_ for number, _, field_ in _fields(whole) if number != _GRAPH]
+    return b"".join((*rest, field(_GRAPH, b"".join(kept))))
+
+
+def _texts(message: memoryview, number: int) -> list[str]:
+    """Return the texts of a field of a message."""
+    return [str(value, "utf8") for key, value, _ in _fields(message) if key == number]
+
+
+def _fields(message: memoryview) -> Iterator[tuple[int, memoryview, memoryview]]:
+    """Give number, value and whole of each field of a message; plain numbers have no value."""
+    place = 0
+    while place < len(message):
+        begin = place
+        key, place = _read_varint(message, place)
+        size = {_FLOAT: 4, _DOUBLE: 8}.get(key & 7, 0)
+        if key & 7 == _BYTES:
+            size, place = _read_varint(message, place)
+        elif key & 7 == _VARINT:
+            _, place = _read_varint(message, place)
+        yield key >> 3, message[place : place + size], message[begin : place + size]
+        place += size
+
+
+def _read_varint(message: memoryview, place: int) -> tuple[int, int]:
+    """Return the whole number at a place, and the place behind it."""
+    value = shift = 0
+    while True:
+        byte = message[place]
+        value |= (byte & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 0x80:
+            return value, place

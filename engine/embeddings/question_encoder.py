@@ -214,9 +214,12 @@ class Encoder:
 
     def states(self, row: Sequence[int]) -> Floats:
         """Return the last states of word pieces, (len(row), 384)."""
-        words = unpacked(self.words[row]).reshape(len(row), self.shape.width)
-        inputs = {"tokens": (words + self.shape.places[: len(row)])[None]}
+        inputs = {"tokens": (self.word_vectors(row) + self.shape.places[: len(row)])[None]}
         return np.asarray(self.session.run(None, inputs)[0][0])
+
+    def word_vectors(self, row: Sequence[int]) -> Floats:
+        """Return the vectors of word pieces as they stand by themselves, (len(row), 384)."""
+        return unpacked(self.words[row]).reshape(len(row), self.shape.width)
 
 
 def unpacked(packed: NDArray[np.uint8]) -> Floats:

@@ -64,6 +64,12 @@ def read_states(logit: float, states: NDArray[np.float32], offsets: NDArray[np.i
     )
 
 
+def unread_text(logit: float) -> Reading:
+    """Return what is known of a text that was not read to its end: its logit."""
+    none, nowhere = np.empty(0), np.empty(0, dtype=np.int64)
+    return Reading(logit=logit, starts=nowhere, stops=nowhere, begins=none, ends=none)
+
+
 @cache
 def _weights() -> Floats:
     """Read the probe: a row for each state, the last the constants; columns begin and end."""

@@ -7,6 +7,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ _LETTERS_NUMBER = lazy_regex(r"([^\W\d_]{2,})(\d{3,})")
 _DIGIT = lazy_regex(r"\d")
 _CODE = lazy_regex(r"(?<![A-Za-z\d_])([A-Z]{2,})[ ](\d+)(?![A-Za-z\d_])")
 _OPTION = lazy_regex(r"(?<![a-z\d_./-])--?[a-z][a-z\d]*(?:-[a-z\d]+)*")
-_REMEMBERED = 8_192
-"""Words with marks or digits whose tokens are remembered."""
+_REMEMBERED = 16_384
+"""Words whose tokens are remembered."""
 _POSSESSIVE = lazy_regex(r"['’]s?\b(?![\w'’])")
 
 
@@ -50,16 +51,16 @@ def tokens(text: str) -> list[str]:
     """
     wide = text if text.isascii() else simplified(unicodedata.normalize("NFKC", text))
     found: list[str] = []
-    words: list[str] = []
     folded = _folded(wide)
-    for piece in _PIECE.findall(folded):
-        if piece.isascii() and piece.isalpha():
-            words.append(piece)
-        elif _IS_CJK.match(piece):
-            found.extend(_pairs(piece))
-        else:
-            words.extend(_joined_and_parts(piece))
-    found.extend(_stemmer().stemWords([word for word in words if word not in _STOP_WORDS]))
+    words: list[str] = _PIECE.findall(folded)
+    if not folded.isascii():
+        pieces, words = words, []
+        for piece in pieces:
+            if _IS_CJK.match(piece):
+                found.extend(_pairs(piece))
+            else:
+                words.append(piece)
+    found.extend(chain.from_iterable(map(_stems, words)))
     if _DIGIT.search(wide):
         found.extend((match[1] + match[2]).lower() for match in _CODE.finditer(wide))
     if "-" in folded:
@@ -125,6 +126,13 @@ def _pairs(run: str) -> list[str]:
 
 
 @lru_cache(maxsize=_REMEMBERED)
+def _stems(piece: str) -> Sequence[str]:
+    """Return the stems of a word, of its parts and of the whole."""
+    words = [piece] if piece.isascii() and piece.isalpha() else _joined_and_parts(piece)
+    stems: list[str] = _stemmer().stemWords([word for word in words if word not in _STOP_WORDS])
+    return stems
+
+
 def _joined_and_parts(piece: str) -> Sequence[str]:
     bare = _POSSESSIVE.sub("", piece)
     if _DECIMAL.fullmatch(bare):

@@ -347,23 +347,26 @@ class Explorer:
         Raises:
             NameUnknown: none that is seen, or several; the message names what comes near.
         """
-        seen = self._seen
-        if name in seen.number_of:
-            return seen.number_of[name]
-        key = name_key(name)
-        if key in seen.node_of:
-            return seen.node_of[key]
-        folded = " ".join(name.split()).casefold()
-        called = [n for n in seen.ranked if _is_called(seen.entities[n], folded)]
+        called = self.called(name)
         if len(called) == 1:
             return called[0]
         if called:
-            choice = ", ".join(seen.entities[number].id for number in called[:SUGGESTIONS])
+            choice = ", ".join(self._seen.entities[number].id for number in called[:SUGGESTIONS])
             raise NameUnknown(f"{name!r} names several entities: use one of the ids {choice}")
         near = [self._named(number).name for number in self._matching(name)]
         likest = ", ".join(repr(one) for one in list(dict.fromkeys(near))[:SUGGESTIONS])
         advice = f"; similar names are {likest}" if likest else ""
         raise NameUnknown(f"no entity has the name {name!r}{advice}")
+
+    def called(self, name: str) -> Sequence[int]:
+        """Return the numbers of the entities that a text means: by id, name or label."""
+        seen = self._seen
+        if name in seen.number_of:
+            return [seen.number_of[name]]
+        key = name_key(name)
+        if key in seen.node_of:
+            return [seen.node_of[key]]
+        return seen.called.get(" ".join(name.split()).casefold(), ())
 
     def entity_at(self, number: int) -> EntityView:
         """Return an entity as listed."""
@@ -406,9 +409,7 @@ class Explorer:
             return [seen.number_of[query]]
         hits = {number for name, number in seen.node_of.items() if key in name}
         hits.update(
-            n
-            for n, one in enumerate(seen.entities)
-            if any(folded in each.casefold() for each in (one.name, *one.aliases))
+            n for n, names in enumerate(seen.folded_names) if any(folded in each for each in names)
         )
         first = seen.node_of.get(key)
         if hits:
@@ -499,8 +500,3 @@ class Explorer:
         query = select(relations.c.id, relations.c.description)
         ids = (self._seen.relation_id(row) for row in rows)
         return dict(map(tuple, rows_in(self._connection, query, relations.c.id, ids)))
-
-
-def _is_called(entity: Entity, folded: str) -> bool:
-    """Check for one of an entity's names, those given by a user among them."""
-    return any(each.casefold() == folded for each in (entity.name, *entity.aliases))

@@ -106,6 +106,23 @@ class VisibleGraph:
         """The place of each entity in `ranked`."""
         return {number: place for place, number in enumerate(self.ranked)}
 
+    @cached_property
+    def folded_names(self) -> tuple[frozenset[str], ...]:
+        """The names of each entity, those given by a user among them, without case."""
+        return tuple(
+            frozenset(name.casefold() for name in (each.name, *each.aliases))
+            for each in self.entities
+        )
+
+    @cached_property
+    def called(self) -> dict[str, tuple[int, ...]]:
+        """The entities that have a name, without case, as they are ranked."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for number in self.ranked:
+            for name in self.folded_names[number]:
+                found[name].append(number)
+        return {name: tuple(numbers) for name, numbers in found.items()}
+
     def named_first(self, rows: Sequence[int]) -> list[int]:
         """Return relations in their order, those that a text states before co-occurrences."""
         return sorted(rows, key=lambda row: self.predicates[int(self.stated[row])] == OCCURS_WITH)

@@ -28,8 +28,11 @@ Flow = tuple[npt.NDArray[np.integer], npt.NDArray[np.floating]]
 
 def walk_step(matrix: sparse.csr_array, nodes: npt.NDArray[np.integer], mass: FloatArray) -> Flow:
     """Return what the rows `nodes` of `matrix` pass on of their `mass`, and to which columns."""
-    rows = matrix[nodes]
-    return rows.indices, rows.data * np.repeat(mass, np.diff(rows.indptr))
+    starts = matrix.indptr[nodes]
+    counts = matrix.indptr[nodes + 1] - starts
+    ends = np.cumsum(counts)
+    places = np.arange(ends[-1] if ends.size else 0) + np.repeat(starts - ends + counts, counts)
+    return matrix.indices[places], matrix.data[places] * np.repeat(mass, counts)
 
 
 LEAST_PASSED_ON = 1e-6

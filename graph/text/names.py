@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice, pairwise
 
 from .cjk import HAN, has_han, simplified
@@ -142,6 +143,11 @@ _SPACES = lazy_regex(r"[\s_]+")
 _EDGES = " \t\n.,;:!?'\"“”‘’«»《》「」『』【】〈〉()（）[]*#`~|<>-–—·/\\"
 
 
+_REMEMBERED = 8_192
+"""Names whose keys are remembered."""
+
+
+@lru_cache(maxsize=_REMEMBERED)
 def name_key(surface: str) -> str:
     """Return the key of a name; empty if nothing remains."""
     text = _BRACKETS.sub("", unicodedata.normalize("NFKC", surface))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
@@ -64,7 +65,7 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
     found: list[ExcerptBlock] = []
     begun: dict[tuple[str, int], int] = {}
     for index, passage in enumerate(passages):
-        for number, section in enumerate(sections(passage.text, markdown=_is_markdown(passage))):
+        for number, section in enumerate(_sections(passage.text, markdown=_is_markdown(passage))):
             heading = section.path[-1] if section.path else _heading(passage)
             for place, (start, end, form) in enumerate(
                 _without_long(passage.text, _joined(passage.text, section), section)
@@ -93,6 +94,11 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
         for each, passage in placed
         if begun[passage.document_id, passage.start + each.end] == passage.start + each.start
     ]
+
+
+_REMEMBERED = 256
+"""Passages whose sections are remembered: each is split for several ends."""
+_sections = lru_cache(maxsize=_REMEMBERED)(sections)
 
 
 def is_of_term(block: ExcerptBlock, question: str) -> bool:

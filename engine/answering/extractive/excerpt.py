@@ -116,7 +116,7 @@ LIKELY, MOST_ABOVE, LONE_ABOVE = (-3.6, 0.70, 0.86), 4.0, 1.0
 """Log odds that a Chinese block answers: constant, its logit, score above the next block
 (`MOST_ABOVE` at most, `LONE_ABOVE` where there is none). Of 172 questions on a novel, manuals and
 help pages, 79 of them asked of another library (AUC .92)."""
-READ_AT_ONCE, FOUND = 4, {"en": 9.0, "zh": 5.5}
+READ_AT_ONCE, FOUND = {"en": 4, "zh": 8}, {"en": 9.0, "zh": 5.5}
 """Blocks that are read together; no further ones are where one has such a logit,
 signs counted."""
 PLAINLY_READ = 5.5
@@ -611,13 +611,16 @@ def _read_blocks(
     """Return logits in input order; no block is read behind one that plainly answers.
 
     Only those of its own section are. One that was not read has the lowest logit. `signs`: which
-    show the signs of what is asked.
+    show the signs of what is asked. All are given to the reader again with the next ones, which it
+    may leave where they are far below.
     """
     logits = np.full(len(candidates), -np.inf)
-    rows = list(range(len(candidates)))
+    texts = [read_text(one.block, passages) for one in candidates]
+    rows, some = list(range(len(candidates))), list[int]()
+    at_once = READ_AT_ONCE[language_of(question)]
     while rows:
-        some, rows = rows[:READ_AT_ONCE], rows[READ_AT_ONCE:]
-        logits[some] = read(question, [read_text(candidates[row].block, passages) for row in some])
+        some, rows = [*some, *rows[:at_once]], rows[at_once:]
+        logits[some] = read(question, [texts[row] for row in some])
         promise = logits + SHOWN[language_of(question)] * signs
         is_more = len(candidates) - len(rows) >= READ_BLOCKS
         if promise.max() >= (PLAINLY_READ if is_more else FOUND[language_of(question)]):

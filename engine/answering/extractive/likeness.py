@@ -53,21 +53,14 @@ class LikenessReader:
     def __init__(self, encoder: QuestionEncoder, tokens: Reader) -> None:
         self._encoder = encoder
         self._tokens = tokens
-        self._latest: tuple[str, dict[str, float]] = ("", {})
 
     def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return a logit for each text, in input order; a text is read once for a question.
+        """Return a logit for each text, in input order.
 
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.
         """
-        asked, known = self._latest
-        near = known if asked == question else {}
-        new = [text for text in dict.fromkeys(texts) if text not in near]
-        if new:
-            near = {**near, **dict(zip(new, self._tokens(question, new).tolist(), strict=True))}
-            self._latest = (question, near)
-        return np.array([near[text] for text in texts])
+        return self._tokens(question, texts)
 
     def whole(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return a logit for each text by the cosine of its vector, in input order.

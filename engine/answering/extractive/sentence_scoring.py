@@ -10,6 +10,7 @@ are fitted by `tests/benchmarks/fit_answers.py`. English words match in their le
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -302,12 +303,16 @@ def _links(
     best, covered = np.zeros(count), told @ shares
     share = _Shares(frozenset(wanted), weight)
     titles = {sentence.passage: sentence.title for sentence in sentences}
+    rows_of = _rows_by_term(sentences)
     for row in _nearest(covered):
         first = sentences[row]
         new = np.maximum(told[row][None, :] - told, 0.0) @ shares
         names = {passage: share.of(title, first.terms) for passage, title in titles.items()}
+        linked = {other for term in first.title | first.names for other in rows_of.get(term, ())}
         for other, sentence in enumerate(sentences):
             if sentence.passage == first.passage:
+                continue
+            if other not in linked and not names[sentence.passage]:
                 continue
             forward = names[sentence.passage]
             back = share.of(first.title, sentence.terms)
@@ -323,6 +328,15 @@ def _links(
             if link >= NAMED and worth > best[other]:
                 best[other], links.hops[other] = worth, row
     return links
+
+
+def _rows_by_term(sentences: Sequence[Sentence]) -> Mapping[str, list[int]]:
+    """Return the rows of the sentences that have a term, in their own words or names."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for row, sentence in enumerate(sentences):
+        for term in sentence.terms | sentence.names:
+            found[term].append(row)
+    return found
 
 
 def _nearest(covered: Floats) -> list[int]:
