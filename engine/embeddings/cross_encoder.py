@@ -97,13 +97,24 @@ class CrossEncoder:
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.
         """
+        return self._read(question, texts, far=[stage.far for stage in STAGES])
+
+    def fully(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return a logit for each text, in input order; all are read to the end.
+
+        Raises:
+            ModelUnavailable: the model is not installed or its files are damaged.
+        """
+        found = self._read(question, texts, far=[np.inf for _ in STAGES])
+        return np.array([each.logit for each in found])
+
+    def _read(self, question: str, texts: Sequence[str], *, far: Sequence[float]) -> list[Reading]:
         known = self._readings  # others may be asked at once
         if known.question != question:
             self._readings = known = _Readings(question=question)
         for text in texts:
             if text not in known.of:
                 known.of[text] = self._begun(question, text)
-        far = [stage.far for stage in STAGES]
         return read_near(texts, known.of, self._read_on, far=far, threads=self._threads)
 
     def states(self, question: str, text: str) -> tuple[NDArray[np.float32], NDArray[np.int64]]:

@@ -87,6 +87,17 @@ class TokenReader:
         Raises:
             ModelUnavailable: the model is not installed or its files are damaged.
         """
+        return self._logits(question, texts, far=FAR)
+
+    def fully(self, question: str, texts: Sequence[str]) -> Floats:
+        """Return a logit for each text, in input order; all are read to the end.
+
+        Raises:
+            ModelUnavailable: the model is not installed or its files are damaged.
+        """
+        return self._logits(question, texts, far=np.inf)
+
+    def _logits(self, question: str, texts: Sequence[str], *, far: float) -> Floats:
         if not texts:
             return np.empty(0)
         encoder, asked = self._loaded(), self._asked(question)
@@ -94,7 +105,7 @@ class TokenReader:
             if text not in asked.read:
                 asked.read[text] = _text(encoder, text)
         read_on = partial(_read_on, encoder, asked)
-        found = read_near(texts, asked.read, read_on, far=[FAR], threads=thread_count())
+        found = read_near(texts, asked.read, read_on, far=[far], threads=thread_count())
         return np.array([each.logit for each in found])
 
     def early(self, question: str, text: str) -> tuple[tuple[float, float], float]:

@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,20 @@ from .sentence_scoring import ScoredSentence
 
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
 """A question and texts to a logit for each, higher for one that answers."""
+
+
+@runtime_checkable
+class FullReader(Protocol):
+    """Reader that leaves texts far below the best, unless all are to be read."""
+
+    def fully(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return a logit for each text, in input order; all are read to the end."""
+        ...
+
+
+def to_the_end(reader: Reader) -> Reader:
+    """Return a reader that reads all texts to the end: several of them count, not the best."""
+    return reader.fully if isinstance(reader, FullReader) else reader
 
 
 READ_PASSAGES = 10

@@ -21,7 +21,7 @@ from ...embeddings.token_reader import TokenReader
 from ...prompts import HESITATION, UNSURE, language_of
 from ...types import Citation, Passage
 from ..packing import Draft, TextAt, abstain, cite_span
-from .block_candidates import Reader
+from .block_candidates import Reader, to_the_end
 from .evidence import is_of_other_names, probability
 from .excerpt import nearest_excerpt
 from .extent import Excerpt, render_excerpt
@@ -62,6 +62,10 @@ class LikenessReader:
         """
         return self._tokens(question, texts)
 
+    def fully(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return a logit for each text, in input order; all are read to the end."""
+        return to_the_end(self._tokens)(question, texts)
+
     def whole(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return a logit for each text by the cosine of its vector, in input order.
 
@@ -88,6 +92,10 @@ class ReaderWithVectors:
     def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the cross-encoder's logit for each text, in input order."""
         return self._reader(question, texts)
+
+    def fully(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return the cross-encoder's logit for each text, all read to the end."""
+        return self._reader.fully(question, texts)
 
     def read(self, question: str, texts: Sequence[str]) -> list[Reading]:
         """Return the cross-encoder's reading of each text, in input order."""

@@ -37,7 +37,7 @@ from ...storage.schema import DocumentFilter
 from ...types import Answer, Passage, Turn, Usage
 from ...verification.llm_judge import in_other_language
 from ...verification.pipeline import CitationVerifier
-from ..extractive.block_candidates import Reader
+from ..extractive.block_candidates import Reader, to_the_end
 from ..packing import Draft, PackedContext, as_passage, on_pages, pack_context
 from ..synthesis import TokenStreamer
 from .asked import Asked
@@ -242,7 +242,8 @@ class GlobalAnswerer:
         self._effort: Effort = effort
         self._ask_many = ask_many
         self._reports_for = reports_for
-        self._readers = {"en": reader, "zh": likeness}
+        readers = {"en": reader, "zh": likeness}
+        self._readers = {key: one and to_the_end(one) for key, one in readers.items()}
         self._shelves = ReportCacheHolder(library)
 
     def with_effort(self, effort: Effort) -> GlobalAnswerer:

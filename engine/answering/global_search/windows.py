@@ -167,7 +167,8 @@ def widened(said: Said) -> Said:
     stop = broken.start() if broken else len(text)
     for start, end in sentence_spans(text):
         if start >= said.end and end <= stop:
-            is_torn = _FINISHED.search(text[start:end]) is None
+            is_said = any(map(str.isalnum, text[start:end]))
+            is_torn = is_said and _FINISHED.search(text[start:end]) is None
             if is_torn or word_count(text[said.start : end]) > _LONGEST:
                 break
             said = replace(said, end=end)
