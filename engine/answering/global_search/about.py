@@ -24,6 +24,7 @@ from .context import GlobalContext
 from .references import read_reference, referred_part
 from .sentences import Said, defines, is_alike, opening_of, sentences_of
 from .topics import (
+    MAX_CHUNKS,
     MAX_DEPTH,
     MIN_CHAPTERS,
     MIN_SECTIONS,
@@ -207,7 +208,7 @@ def _part_read(
     if scene.reader is None or asked.is_chinese:
         return ()
     places = sorted(shares, key=lambda place: (-shares[place], place))[:_BEGUN]
-    whole = {name: scene.ordered(by_document.get(name, ())) for name, _ in places}
+    whole = {name: scene.ordered(by_document.get(name, ())[:MAX_CHUNKS]) for name, _ in places}
     held_in = {
         (name, above): [one for one in whole[name] if one.headings[: len(above)] == above]
         for name, above in places

@@ -277,10 +277,11 @@ _CLOSING = re.compile(
 )
 
 
-_PART = r"(?:part|bit|chapter|stave|section|appendix|passage|place|page|stretch)s?"
+_PART = r"(?:part|bit|chapter|stave|section|appendix|passage|page)s?"
 _OR_PAPER = rf"(?:{_PART}|(?P<kind>report|paper|letter|article|document|story))"
 _ABOUT = (
-    r"(?:about|on|where(?: it)?|in which|of|concerning|(?:that |which )?(?:(?:is|talks?) about"
+    r"(?:about|on(?! (?:page\b|the \d|\d))|where(?: it)?|in which|concerning"
+    r"|(?:that |which )?(?:(?:is|talks?) about"
     r"|explain\w*|describ\w+|tell\w* (?:how|of|about)|cover\w*|deal\w* with|discuss\w*))\s+"
 )
 _TELLING = r"(?:explains?|describes?|tells? (?:how|of|about)|talks? about|says? how|covers?)"
@@ -289,21 +290,29 @@ _DESCRIBED = re.compile(
     r"|(?:one|some) of [^.;!?]{3,40}? (?:has|have|contains?)"
     r"|(?:it|(?:the|this|that) \w+) (?:has|contains?))\s+"
     rf"(?:(?:it |they )?{_TELLING}\s+|(?:an?|the|some) (?:\w+ )?{_OR_PAPER} {_ABOUT})"
-    r"(?P<part>[^.;:!?]{8,200})[.;:!?]\s+"
-    r"(?=.*\b(?:sum|summar\w+|recap|boil|gist|main|say|says|tell|content)\b)[^.;!?]{3,80}\W*$",
+    r"(?P<part>[^.;:!?]{8,200})[.;:!?]\s+(?:(?:please|now|so|can you|could you),? )*"
+    r"(?:(?:sum|boil|break) (?:it|that|this)(?: (?:part|bit|section|chapter))? (?:up|down)\b"
+    r"[^.;!?]{0,40}"
+    r"|(?:summari[sz]e|recap)\b(?: (?:it|that|this))?(?: (?:part|bit|section|chapter))?(?: for me)?"
+    r"|what does (?:it|that|this|the)(?: (?:part|bit|section|chapter))? (?:say|tell)(?: us| me)?"
+    r"|what(?:['’]s| is) the gist(?: of (?:it|that))?|what are (?:its|the) main points"
+    r"|(?:give|tell) (?:me|us) (?:the |a )?(?:gist|main points|summary|short version)"
+    r"(?: of (?:it|that))?"
+    r"|(?:a )?summary(?:,? please)?)\W*$",
     re.IGNORECASE,
 )
 """Sentence that describes a part, and one that asks for it."""
 _TOLD_BY = re.compile(
     rf"^\W*what (?:does|do|did) (?:the|that) (?:\w+ )?{_OR_PAPER} {_ABOUT}"
     r"(?P<part>[^.;:!?]{3,120}?) (?:say|advise|recommend|tell|explain|describe|teach|suggest"
-    r"|report|conclude|find)(?: us| me)?\W*(?:\(.*\))?\W*$",
+    r"|report|conclude|find)(?: us| me)?\W*"
+    r"(?:\((?![^)]*\b(?:who|what|when|where|why|how|which)\b)[^)]*\))?\W*$",
     re.IGNORECASE,
 )
 _DESCRIBED_ZH = re.compile(
-    r"^(?P<part>[^，。？！]{4,40}的?[那这]一?[回章节段])[，,。]?(?:[你请帮我给]|麻烦|能不能)*"
+    r"^(?P<part>[^，。？！我你]{4,40}的?[那这]一?[回章节段])[，,。]?(?:[你请帮我给]|麻烦|能不能)*"
     r"(?:的?(?:主要)?内容是什么"
-    r"|(?:主要)?[讲写说]了?(?:些|的是)?什么.*|(?:简单)?(?:总结|概括|概述|归纳)(?:一下)?)\W*$"
+    r"|(?:主要)?[讲写说]了?(?:些|的是)?什么(?:内容|故事|事情?|东西|呢)?|(?:简单)?(?:总结|概括|概述|归纳)(?:一下)?)\W*$"
 )
 
 

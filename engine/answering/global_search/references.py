@@ -12,19 +12,19 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from graph.text.cjk import has_han
 
 from ...storage.graph_api import Chunk, chunk_table, content_words
 from ...storage.tokenization import tokens
 from .context import GlobalContext
-from .topics import han_number, is_index, parts_of, plain_title, sample_chunks
+from .topics import MAX_CHUNKS, han_number, is_index, parts_of, plain_title, sample_chunks
 
 _KINDS = {
-    "chapter": "chapter", "stave": "chapter", "canto": "chapter", "lesson": "chapter",
-    "unit": "chapter", "part": "part", "book": "part", "volume": "part", "act": "act",
-    "scene": "scene", "section": "section", "appendix": "appendix", "annex": "appendix",
+    "chapter": "chapter", "stave": "chapter", "canto": "chapter", "part": "part", "book": "part",
+    "volume": "part", "act": "act", "scene": "scene", "section": "section",
+    "appendix": "appendix", "annex": "appendix",
     "章": "chapter", "回": "chapter", "讲": "chapter", "节": "section", "卷": "part", "部": "part",
     "编": "part", "篇": "part", "幕": "act", "附录": "appendix",
 }  # fmt: skip
@@ -39,7 +39,8 @@ _ORDINALS = (
     "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
 )  # fmt: skip
 _DEEPER = r"(?:\.\d{1,3}){0,3}"
-_NUMBER = rf"(?:\d{{1,3}}{_DEEPER}|(?-i:[A-Z]){_DEEPER}|[IVXLC]{{1,7}}|{'|'.join(_WORDS)})"
+_ROMAN_NUMBER = r"(?=[IVXL])(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})"
+_NUMBER = rf"(?:\d{{1,3}}{_DEEPER}|(?-i:[A-Z]){_DEEPER}|{_ROMAN_NUMBER}|{'|'.join(_WORDS)})"
 _HAN_NUMBER = r"[\d一二三四五六七八九十百零〇]{1,5}"
 _REFERENCE = re.compile(
     rf"\b(?P<kind>{_EN})\s+(?P<number>{_NUMBER})(?![\w'’-])"
@@ -52,11 +53,12 @@ _REFERENCE = re.compile(
 _HEADED = re.compile(
     rf"(?:(?P<kind>{_EN})\s+(?P<number>{_NUMBER})|第\s*(?P<han>{_HAN_NUMBER})\s*(?P<han_kind>[{_ZH}])"
     r"|(?P<han_appendix>附录)\s*(?P<letter>[A-Z])"
-    rf"|(?P<bare>\d{{1,3}}{_DEEPER}|[A-Z](?:\.\d{{1,3}}){{1,3}}|[IVXLC]{{1,7}}(?=\.)))(?=[.:：,)\s]|$)",
+    rf"|(?P<bare>\d{{1,3}}{_DEEPER}|[A-Z](?:\.\d{{1,3}}){{1,3}}|(?-i:{_ROMAN_NUMBER})(?=\.)))(?=[.:：,)\s]|$)",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"\"([^\"]{3,120})\"|“([^”]{2,120})”|《([^《》]{2,60})》|「([^」]{2,60})」")
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
+
 _LIKE, _INSIDE = 0.75, 0.8
 """Least likeness of a quoted title to a heading, and that of one that is a part of it."""
 _FEW_WORDS = 3
@@ -67,12 +69,31 @@ _SEARCHED = 40
 _ITS_BOOK = re.compile(
     r"^\W*(?:,\s*(?!(?:who|what|which|when|where|why|how|is|are|do|does|did)\b)"
     r"[\w'’& -]{1,60}?,?\s+)?"
-    r"\b(?:of|in|from)\s+(?:the\s+|this\s+|that\s+)?"
-    r"(?:[\w'’.&-]+\s*){1,8}$",
+    r"\b(?:of|in|from)\s+(?:the\s+|this\s+|that\s+)?(?P<book>[\w'’.&-]+(?:\s+[\w'’.&-]+){0,7})\s*$",
     re.IGNORECASE,
 )
 """The title and the book behind a reference: *Documentation, of the New Maintainers' Guide*."""
-_ANY_BOOK = frozenset(tokens("manual handbook guide book novel story document text file library"))
+_BEHIND_BOOK = re.compile(
+    r"\s(?:in|for|to|with|by|as|please|say|says|tell|about|cover\w*)\b.*", re.I
+)
+_PARTED = re.compile(
+    rf"\b(?:{_EN}|document|report|article|paper|letter|story|page)\b|[章节回篇]|附录", re.IGNORECASE
+)
+"""Words beside which a title stands in plain quotes."""
+_TELLS = re.compile(
+    r"\b(?:about|says?|happen\w*|goes on|cover\w*|deals?|contain\w*|discuss\w*|sum|summar\w+"
+    r"|outline|overview|recap|gist|tells?|main|contents?|advise\w*|describe\w*|explain\w*)\b"
+    r"|[讲说写谈]|介绍|概括|概述|总结|归纳|大意|内容|情节|发生",
+    re.IGNORECASE,
+)
+"""Words that ask what a part tells."""
+_AND_MORE = re.compile(r"\s*(?:and|or|to|&|,|-|–|[和与到至、])\s*(?:\d|[IVX]+\b)")
+_ANY_BOOK = frozenset(
+    tokens(
+        "manual handbook guide book novel story document text file library report contract thesis"
+        " paper article agreement policy tutorial reference documentation"
+    )
+)
 """Words for what a part is of that name nothing."""
 _ASKS = re.compile(
     r"\b(?:what|which|happen\w*|occur\w*|goes on|is|are|does|do|did|about|on|in|of|the|this|that"
@@ -95,19 +116,21 @@ _Headed = tuple[str, str, Sequence[str]]
 class Reference:
     """Number and kind of a part that a question names, and titles in quotes.
 
-    `asks` are the question's other words without the name of the book, `words` all others.
+    `asks` are the question's other words without the name of the book, `book` the words of that
+    name and `words` all words that may be in a title.
     """
 
     kind: str
     number: Number
     titles: tuple[str, ...]
     asks: str
+    book: frozenset[str]
     words: frozenset[str]
 
     @property
     def is_all(self) -> bool:
         """Check for a question that only asks what the part tells."""
-        return not _ASKS.sub("", self.asks)
+        return _TELLS.search(self.asks) is not None and not _ASKS.sub("", self.asks)
 
 
 @dataclass(frozen=True)
@@ -117,28 +140,43 @@ class _Place:
     document: str
     headings: tuple[str, ...]
     likeness: float
-    is_numbered: bool
+    numbered: int
     shared: float
 
     @property
-    def rank(self) -> tuple[float, bool, float, int]:
+    def rank(self) -> tuple[float, int, float, int]:
         """By its title, its number, the words that name it and what is above, and the outermost."""
-        return self.likeness, self.is_numbered, self.shared, -len(self.headings)
+        return self.likeness, self.numbered, self.shared, -len(self.headings)
 
 
 def read_reference(question: str) -> Reference | None:
-    """Return the part that a question names by a number or a title in quotes; None where none."""
-    titles = tuple(next(filter(None, one.groups())) for one in _QUOTED.finditer(question))
+    """Return the part that a question names by a number or a title in quotes.
+
+    None where it names none or several.
+    """
+    quoted = [next(filter(None, one.groups())) for one in _QUOTED.finditer(question)]
     bare = _QUOTED.sub(" ", question)
-    found = _REFERENCE.search(bare)
-    if found is None and not titles:
+    found, *others = [*_REFERENCE.finditer(bare), None]
+    if found is None:
+        is_part = "《" in question or _PARTED.search(bare) is not None
+        titles = tuple(quoted) if is_part else ()
+        words = frozenset(tokens(" ".join(titles)))
+        return Reference("", (), titles, bare, frozenset(), words) if titles else None
+    before, behind = bare[: found.start()], bare[found.end() :]
+    kind, number = _kind_and_number(found)
+    if len(others) > 1 or _AND_MORE.match(behind) or not number:
         return None
-    before, behind = (bare[: found.start()], bare[found.end() :]) if found else (bare, "")
-    kind, number = _kind_and_number(found) if found else ("", ())
-    told = _ASKS.sub(" ", f"{before} {behind}") if not has_han(question) else ""
-    words = frozenset(tokens(f"{content_words(told)} {' '.join(titles)}")) - _ANY_BOOK
-    asks = f"{before} {_ITS_BOOK.sub(' ', behind.rstrip(' ?.!'))}"
-    return Reference(kind, number, titles, asks, words)
+    book = _ITS_BOOK.search(behind.rstrip(" ?.!,;:"))
+    named = _BEHIND_BOOK.sub("", book["book"]) if book else ""
+    told = "" if has_han(question) else _ASKS.sub(" ", f"{before} {behind}")
+    return Reference(
+        kind=kind,
+        number=number,
+        titles=tuple(quoted),
+        asks=f"{before} {book['book'][len(named) :] if book else behind}",
+        book=frozenset(tokens(content_words(named))) - _ANY_BOOK,
+        words=frozenset(tokens(f"{content_words(told)} {' '.join(quoted)}")) - _ANY_BOOK,
+    )
 
 
 def asks_for_part(question: str) -> bool:
@@ -179,20 +217,24 @@ def _best_place(
         for document, title in titles.items()
         if is_index(document.rpartition("/")[2].casefold())
     }
-    weights = {word: scene.weight(word) for word in reference.words}
+    weights = {word: scene.weight(word) for word in reference.words | reference.book}
+    likeness_of: dict[str, float] = {}
     places: list[_Place] = []
     for document, title, headings in rows:
         above = f"{title} {folders.get(_folder(document), '')} {_bare_path(document)}"
         for depth in range(len(headings) + 1):
             heading = headings[depth - 1] if depth else title
-            likeness = max((_likeness(one, heading) for one in reference.titles), default=0.0)
-            is_numbered = bool(reference.number) and _is_of_number(heading, reference)
-            if likeness < _LIKE and not is_numbered:
+            if heading not in likeness_of:
+                likeness_of[heading] = max(
+                    (_likeness(one, heading) for one in reference.titles), default=0.0
+                )
+            likeness, numbered = likeness_of[heading], _numbered(heading, reference)
+            if likeness < _LIKE and not numbered:
                 continue
             named = frozenset(tokens(f"{above} {' '.join(headings[:depth])}"))
-            shared = round(sum(weight for word, weight in weights.items() if word in named), 6)
-            if shared or likeness or not weights:  # else it is a part of another book
-                found = (likeness, is_numbered, shared)
+            if likeness or not reference.book or reference.book & named:  # else of another book
+                shared = sum(weight for word, weight in weights.items() if word in named)
+                found = (likeness, numbered, round(shared, 6))
                 places.append(_Place(document, tuple(headings[:depth]), *found))
     return max(places, key=lambda place: place.rank, default=None)
 
@@ -205,11 +247,11 @@ def _chunks_at(
     by_document: Mapping[str, Sequence[str]],
 ) -> Sequence[Chunk]:
     """Return the chunks of a place; of a chapter also those of its sections in other files."""
-    ordered = scene.ordered(by_document[place.document])
-    whole = [part for chunk in ordered for part in parts_of(chunk)]
+    keys = by_document[place.document][:MAX_CHUNKS]
+    whole = [part for chunk in scene.ordered(keys) for part in parts_of(chunk)]
     depth = len(place.headings)
     part = [one for one in whole if one.headings[:depth] == place.headings]
-    if len(part) < len(whole) or not place.is_numbered:
+    if len(part) < len(whole) or not place.numbered:
         return part
     inside = [
         document
@@ -226,13 +268,14 @@ def _chunks_at(
 def _headed_places(scene: GlobalContext, by_document: Mapping[str, Sequence[str]]) -> list[_Headed]:
     """Return the id, the title and each path of headings of documents, in order of the ids."""
     columns = chunk_table.c
-    query = select(columns.document_id, columns.title, columns.headings).distinct()
+    place = (columns.document_id, columns.title, columns.headings)
+    query, first = select(*place).group_by(*place), func.min(columns.position)
     if sum(map(len, by_document.values())) > _MANY_CHUNKS:
         found = scene.retriever.search(scene.question, top_k=_SEARCHED, within=scene.within)
         near = {one.document_id for one in found.passages}
         query = query.where(columns.document_id.in_(near))
     with scene.library.read() as connection:
-        rows = connection.execute(query.order_by(columns.document_id)).all()
+        rows = connection.execute(query.order_by(columns.document_id, first)).all()
     return [
         (document, title, json.loads(headings))
         for document, title, headings in rows
@@ -259,10 +302,12 @@ def _likeness(title: str, heading: str) -> float:
     return max(like, _INSIDE if is_inside else 0.0)
 
 
-def _is_of_number(heading: str, reference: Reference) -> bool:
-    """Check for a heading with the number of a reference, and with its word or none."""
-    kind, number = _number_of(heading)
-    return number == reference.number and (not kind or kind == reference.kind)
+def _numbered(heading: str, reference: Reference) -> int:
+    """Return 2 for a heading with the number and the word of a reference, 1 without any word."""
+    kind, number = _number_of(heading) if reference.number else ("", ())
+    if not number or number != reference.number or kind not in ("", reference.kind):
+        return 0
+    return 2 if kind else 1
 
 
 def _number_of(heading: str) -> tuple[str, Number]:
@@ -274,28 +319,27 @@ def _number_of(heading: str) -> tuple[str, Number]:
 def _kind_and_number(found: re.Match[str]) -> tuple[str, Number]:
     """Return the kind of a part and its number, outermost first."""
     group = found.groupdict()
-    kind = next(
-        (group[name] for name in ("kind", "counted", "han_kind", "han_appendix", "dotted_kind")
-         if group.get(name)), "",
-    )  # fmt: skip
-    kind = _KINDS[kind.lower()] if kind else ""
+    names = ("kind", "counted", "han_kind", "han_appendix", "dotted_kind")
+    kind = _KINDS.get(next(filter(None, map(group.get, names)), "").casefold(), "")
     if ordinal := group.get("ordinal"):
-        return kind, (str(_ORDINALS.index(ordinal.lower()) + 1),)
+        counted = ordinal.casefold()
+        return kind, (str(_ORDINALS.index(counted) + 1),) if counted in _ORDINALS else ()
     names = ("number", "han", "letter", "dotted", "bare")
-    first, *deeper = next(filter(None, map(group.get, names))).split(".")
+    first, *deeper = next(filter(None, map(group.get, names)), "").split(".")
     return kind, (_as_digits(first, is_letter=kind == "appendix" or bool(deeper)), *deeper)
 
 
 def _as_digits(number: str, *, is_letter: bool) -> str:
     """Return a number in digits; a letter that is none in capitals."""
-    if number.isdigit():
+    if number.isdecimal():
         return str(int(number))
-    if number.lower() in _WORDS:
-        return str(_WORDS.index(number.lower()) + 1)
+    if number.casefold() in _WORDS:
+        return str(_WORDS.index(number.casefold()) + 1)
     if value := han_number(number):
         return str(value)
     upper = number.upper()
-    if (is_letter and len(upper) == 1) or not set(upper) <= _ROMAN.keys():
+    is_letter |= len(upper) == 1 and upper not in "IVX"
+    if is_letter or not set(upper) <= _ROMAN.keys():
         return upper
     values = [_ROMAN[each] for each in upper]
     pairs = zip(values, [*values[1:], 0], strict=True)

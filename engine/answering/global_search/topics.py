@@ -174,13 +174,15 @@ def parts_of(chunk: Chunk) -> list[Chunk]:
     ]
     if not any(chunk.text[: one.start()].strip() for one in heads):
         return [chunk]
-    path, parts = chunk.headings, []
+    path, parts, above = chunk.headings, [], 0
     bounds = [0, *(one.start() for one in heads if one.start()), len(chunk.text)]
     levels = {one.start(): (len(one[1]), " ".join(one[2].split())) for one in heads}
     for start, end in pairwise(bounds):
         if start in levels:
             level, heading = levels[start]
-            path = (*path[: level - 1], heading)
+            if not start and path and path[-1] == heading:
+                above = level - len(path)  # levels that the document leaves out
+            path = (*path[: max(0, level - 1 - above)], heading)
         text = chunk.text[start:end]
         begins = chunk.start + start
         parts.append(replace(chunk, text=text, start=begins, end=begins + len(text), headings=path))
@@ -258,7 +260,7 @@ def with_indexed(books: Sequence[Book], others: Sequence[Unit]) -> tuple[list[Bo
         inside = [unit for unit in left if unit.document_id.startswith(at)]
         if (book := indexed_book(inside)) is not None:
             found.append(book)
-            left = [unit for unit in left if unit not in inside]
+            left = [unit for unit in left if not unit.document_id.startswith(at)]
     return sorted(found, key=lambda book: (-book.documents, book.title)), left
 
 

@@ -156,6 +156,8 @@ def _overlap(one: Said, other: Said) -> bool:
     return max(one.place[1], other.place[1]) < min(ends)
 
 
+_CLOSING = 20
+"""Last characters of a sentence, among which its end is."""
 _FINISHED = re.compile(r"[.!?:;。！？：；…][\W\d]*$")
 """End of a whole sentence, with closing marks; a page may break one off."""
 
@@ -168,7 +170,7 @@ def widened(said: Said) -> Said:
     for start, end in sentence_spans(text):
         if start >= said.end and end <= stop:
             is_said = any(map(str.isalnum, text[start:end]))
-            is_torn = is_said and _FINISHED.search(text[start:end]) is None
+            is_torn = is_said and _FINISHED.search(text[max(start, end - _CLOSING) : end]) is None
             if is_torn or word_count(text[said.start : end]) > _LONGEST:
                 break
             said = replace(said, end=end)

@@ -257,7 +257,8 @@ def plain_title(text: str) -> str | None:
 
 
 _CHAPTER = re.compile(
-    r"^[ \t]*#{0,3}[ \t]*(?:(?:chapter|stave|canto|book)[ \t]+(?:\d{1,3}|[ivxlc]{1,7}|[a-z]{3,9})\b"
+    r"^[ \t]*(?:#{1,3}[ \t]+)?(?:(?:chapter|stave|canto|book)[ \t]+(?:\d{1,3}|[ivxlc]{1,7}|one|two"
+    r"|three|four|five|six|seven|eight|nine|ten|eleven|twelve|(?:the )?first)\b"
     r".{0,80}|第[ \t]*[\d一二三四五六七八九十百零〇]{1,5}[ \t]*[章回卷部].{0,60})$",
     re.I | re.M,
 )

@@ -797,3 +797,45 @@ def test_a_document_that_is_only_called_so_is_described_by_nothing() -> None:
     assert not asked("Give me a short tour of this document: who is it for?").describes_part
     assert not asked("Summarise the whole handbook.").describes_part
     assert not asked("请概述一下这本手册").describes_part
+
+
+@pytest.mark.parametrize(
+    ("question", "plain"),
+    [
+        (
+            "There is a section on how the lamps are lit. Sum it up for me.",
+            "Summarise the section about how the lamps are lit",
+        ),
+        (
+            "Somewhere it explains how wicks are cut, and why. What does that part say?",
+            "Summarise the section about how wicks are cut and why",
+        ),
+        (
+            "What does the report on the missing oil conclude?",
+            "Summarise the report about the missing oil",
+        ),
+        ("灯被吹灭的那一回，内容是什么？", "概括一下灯被吹灭的那一回"),
+        ("灯被吹灭的那一回写了什么？", "概括一下灯被吹灭的那一回"),
+    ],
+)
+def test_a_part_that_a_sentence_describes_is_summed_up(question: str, plain: str) -> None:
+    assert without_closing(question) == plain
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "The contract has a section on termination. What is the main notice period?",
+        "There was a report about the fire in 1912. How many people does it say died?",
+        "There is a letter about the rent. What sum is owed?",
+        "The museum has a page on opening hours. Tell me when it closes on Sunday?",
+        "What does the letter of 3 May say?",
+        "What did the article on page 3 report?",
+        "What does the document on fire safety say (and who signed it)?",
+        "合同里关于违约金的那一节写了什么金额？",
+        "宋江喝醉酒的那一回，写了什么诗？",
+        "我上次问的那一段，你写了什么？",
+    ],
+)
+def test_a_fact_beside_a_part_that_is_described_is_asked_for(question: str) -> None:
+    assert without_closing(question) == question

@@ -38,7 +38,16 @@ def test_a_part_is_named_by_its_number_and_its_title(
 
 
 @pytest.mark.parametrize(
-    "question", ["What are the main topics?", "Who lit the lamp?", "Act now: what is to be done?"]
+    "question",
+    [
+        "What are the main topics?",
+        "Who lit the lamp?",
+        "Act now: what is to be done?",
+        "Summarise chapter 2 and 3.",
+        "总结一下第二章和第五章的区别",
+        'What do the documents say about "Risk"?',
+        "What is the FİRST part?",
+    ],
 )
 def test_a_question_without_a_number_or_quotation_names_no_part(question: str) -> None:
     assert read_reference(question) is None
@@ -54,6 +63,11 @@ def test_a_question_without_a_number_or_quotation_names_no_part(question: str) -
         ("How do I fit part 2 of the kit?", False),
         ("第十二回中曹操杀了谁？", False),
         ("What does “wick” mean?", False),
+        ("What is Section 230?", False),
+        ("What does the first part of the name mean?", False),
+        ("Is part ill of the plan?", False),
+        ("What does leſſon 3 say?", False),
+        ("What is in part 2 of " + "a" * 200 + " (the second half)?", False),
     ],
 )
 def test_a_part_is_asked_for_where_nothing_else_is(question: str, is_asked: bool) -> None:
@@ -70,11 +84,29 @@ def test_a_part_is_asked_for_where_nothing_else_is(question: str, is_asked: bool
         ("Appendix C. Ropes", "appendix", ("C",)),
         ("第二十一回 灯下", "chapter", ("21",)),
         ("Wicks", "", ()),
+        ("Ill. Notes", "", ()),
         ("29 June", "", ("29",)),
     ],
 )
 def test_a_heading_begins_with_its_number(heading: str, kind: str, number: tuple[str, ...]) -> None:
     assert _number_of(heading) == (kind, number)
+
+
+@pytest.mark.parametrize(
+    ("question", "book"),
+    [
+        ("What happens in chapter 2 of Moby Dick?", {"mobi", "dick"}),
+        ("Summarise section 2 of the report.", set()),
+        ("Summarise chapter 3 of this contract in plain English.", set()),
+        ("Please summarise chapter 3 for a beginner.", set()),
+        ("What does chapter 2 of the Sails Guide say?", {"sail"}),
+    ],
+)
+def test_the_book_of_a_part_is_named_behind_it(question: str, book: set[str]) -> None:
+    found = read_reference(question)
+
+    assert found is not None
+    assert found.book == book
 
 
 def test_a_quoted_title_is_a_heading_without_its_number_or_a_good_part_of_one() -> None:
