@@ -47,7 +47,8 @@ _REFERENCE = re.compile(
     rf"|\b(?P<ordinal>{'|'.join(_ORDINALS)})\s+(?P<counted>{_EN})\b"
     rf"|第\s*(?P<han>{_HAN_NUMBER})\s*(?P<han_kind>[{_ZH}])"
     r"|(?P<han_appendix>附录)\s*(?P<letter>[A-Z])"
-    rf"|(?P<dotted>\d{{1,3}}(?:\.\d{{1,3}}){{1,3}})\s*(?P<dotted_kind>[{_ZH}])",
+    rf"|(?P<dotted>\d{{1,3}}(?:\.\d{{1,3}}){{1,3}})\s*(?P<dotted_kind>[{_ZH}])"
+    r"|\b(?:sum up|summari[sz]e|recap|condense)\s+(?P<summed>\d{1,3}(?:\.\d{1,3}){1,3})(?![\w.])",
     re.IGNORECASE,
 )
 _HEADED = re.compile(
@@ -100,7 +101,8 @@ _ASKS = re.compile(
     r"|say|says|tell|tells|me|us|cover\w*|deal\w*|with|contain\w*|discuss\w*|describe\w*|explain\w*|advise\w*"
     r"|talk\w*|main|points?|contents?|summar\w+|sum|up|outline|overview|recap|gist|give|write|short"
     r"|brief|briefly|an?|please|can|could|you|i|it|for|and|key|events?|plot|story|called|titled"
-    r"|named|entitled|quick|few|words|sentences?|lines?|to|all|some|whole)\b"
+    r"|named|entitled|quick|few|words|sentences?|lines?|to|all|some|whole|paragraphs?"
+    r"|will do|enough|fine|just)\b"
     r"|主要|讲述?|说|写|谈|介绍|提到|内容|情节|故事|事情?|什么|哪些|怎么|如何|概括|概述|总结|归纳|大意|梗概|一下"
     r"|请|帮我|给我|用|[几一两三]句?话|句|简单|简要|大概|大致|了|的|是|有|里面?|中|这|那|本|书|发生|过|吗|呢|回|章|节"
     r"|[\W_]",
@@ -319,12 +321,12 @@ def _number_of(heading: str) -> tuple[str, Number]:
 def _kind_and_number(found: re.Match[str]) -> tuple[str, Number]:
     """Return the kind of a part and its number, outermost first."""
     group = found.groupdict()
-    names = ("kind", "counted", "han_kind", "han_appendix", "dotted_kind")
-    kind = _KINDS.get(next(filter(None, map(group.get, names)), "").casefold(), "")
+    words = ("kind", "counted", "han_kind", "han_appendix", "dotted_kind")
+    kind = _KINDS.get(next(filter(None, map(group.get, words)), "").casefold(), "")
     if ordinal := group.get("ordinal"):
         counted = ordinal.casefold()
         return kind, (str(_ORDINALS.index(counted) + 1),) if counted in _ORDINALS else ()
-    names = ("number", "han", "letter", "dotted", "bare")
+    names = ("number", "han", "letter", "dotted", "summed", "bare")
     first, *deeper = next(filter(None, map(group.get, names)), "").split(".")
     return kind, (_as_digits(first, is_letter=kind == "appendix" or bool(deeper)), *deeper)
 

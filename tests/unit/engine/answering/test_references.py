@@ -22,6 +22,7 @@ from engine.answering.global_search.references import (
         ("What does part II say?", "part", ("2",), ()),
         ("Sum up appendix C.", "appendix", ("C",), ()),
         ("Sum up Appendix D.3, please.", "appendix", ("D", "3"), ()),
+        ("Can you sum up 3.2 for me?", "", ("3", "2"), ()),
         ("第四回主要写了什么事？", "chapter", ("4",), ()),
         ("用几句话归纳第二十五回《灯下》。", "chapter", ("25",), ("灯下",)),
         ("附录A说了什么？", "appendix", ("A",), ()),
@@ -58,6 +59,7 @@ def test_a_question_without_a_number_or_quotation_names_no_part(question: str) -
     [
         ("What happens in chapter 3 of the Lamp Guide?", True),
         ("What does section 5.2, Masts, of the guide say?", True),
+        ("What happens in chapter 12? A paragraph will do.", True),
         ("第四回主要写了什么事？", True),
         ("In chapter 5, who runs away?", False),
         ("How do I fit part 2 of the kit?", False),
