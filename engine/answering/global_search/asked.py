@@ -130,7 +130,7 @@ _LIGHT = re.compile(
     r"|lasting|gr[eo]w|described|listed|told|teach\w*|run|through)\b"
     r"|structured|organi[sz]ed|divided|有没有|那|[章节]|用到"
     r"|书?\s*由?分?\s*[为成]?\s*几?个?部分(?:[组构]成)?|这?[前后]?[几一二三四五六七八九十百\d]+[章回节卷篇]"
-    r"|哪?[些几]?事情?(?=\W*$)|一下|存在|提到|出现|遇到|哪里|去了?|来自?|几",
+    r"|哪?[些几]?事情?(?=\W*$)|(?:是?怎)?么一?回事|[都先]|讲讲|说说|谈谈|种类|类型|一下|存在|提到|出现|遇到|哪里|去了?|来自?|几",
     re.IGNORECASE,
 )
 _REPORTS = re.compile(
@@ -151,7 +151,7 @@ _WHOLE = re.compile(
     r"|meetings?|books?|novels?|stor(?:y|ies)|plots?|manuals?|handbooks?|guides?|all this"
     r"|all of it)\b"
     r"|主要|总体|整体|所有|全部|整个|这些|这批|主题|内容|话题|议题|要点|文档|文件夹?|资料|材料|文章"
-    r"|章回|[章回节]里|文库|语料|报告|总结|概括|概述"
+    r"|章回|[章回节]里|[这那]一?部分|[这前后][几一二三四五六七八九十百\d]+[章回节]|文库|语料|报告|总结|概括|概述"
     r"|归纳|综述|[这本全]书|整[部本]书|小说|手册|指南|故事|情节|大意|介绍|讲了",
     re.IGNORECASE,
 )
@@ -172,7 +172,7 @@ _CONTENTS = re.compile(
     r"\b(?:about|deals?|dealing|cover\w*|contain\w*|topics?|themes?|subjects?|contents?|gist"
     r"|story ?lines?|threads?|strands?"
     r"|summar\w+|overview|outline|learn|structured|organi[sz]ed|divided)\b"
-    r"|讲|内容|主题|介绍|概述|概括|总结|部分",
+    r"|讲|内容|主题|介绍|概述|概括|总结|部分|种类|类型",
     re.IGNORECASE,
 )
 """Words that ask what documents contain."""
@@ -255,7 +255,8 @@ _MANNER = re.compile(
     r"|\b(?:please|pls|thanks|roughly|(?:i am |i['’]m )?new here|pile of|taken together)\b"
     r"|\bfrom (?:the )?(?:start|beginning) to (?:the )?(?:finish|end)\b"
     r"|\beach(?: one| of (?:them|these))?\b"
-    r"|[给帮替]我|用[几一两三][句段]话|从头[到至]尾|简单地?|大概|大致|[说讲]一[遍下]|这?一?整[套个份部本批]书?|这[套个份部批些]"
+    r"|[给帮替]我|用[几一两三][句段]话|从头[到至]尾|简单地?|大概|大致|[说讲]一[遍下]|[这那]一?部分(?=故事|内容|章回|[里中]|主要|都|大概|大致|[讲说写])|文件夹里?|这?一?整[套个份部本批]书?"
+    r"|这(?:[套个份批些]|部(?!分))"
     r"|(?:我们?|大家|读者)?能?(?:学到|看到|了解到?|得到|读到)(?:了|些)*什么|[看读]完"
     r"|适合(?:什么样?的?|哪些|谁)人?来?[看读]?|是?干什么用?的|能不能|可不可以|能否|告诉我|列个|就行|合起来",
     re.IGNORECASE,

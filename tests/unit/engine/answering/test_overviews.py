@@ -57,6 +57,9 @@ def chunk(text: str, document: str = "a.md", title: str = "Notes") -> Chunk:
         "What is this manual about, who is it for, and which topics does it go through?",
         "这本手册讲什么，适合谁看？",
         "这些章回主要讲了什么？",
+        "这部分故事大概讲了些什么？",
+        "这个文件夹里都有哪些种类的文件？中文的和英文的分别讲什么？",
+        "没读过三国，先给我讲讲这二十五回大概是怎么回事？",
     ],
 )
 def test_a_clause_that_asks_for_the_contents_makes_a_question_about_the_whole(
