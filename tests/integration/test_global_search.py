@@ -604,6 +604,19 @@ def test_a_question_about_something_is_answered_from_whole_passages_in_one_call(
     assert {*above} <= titles
 
 
+def test_a_model_is_shown_the_part_that_a_question_names(
+    written: KnowledgeEngine, openai_server
+) -> None:
+    answer = written.ask('Summarise the section "The missing clause".', mode="global")
+
+    (ranked,) = (step for step in answer.trace if step.stage == "rank")
+    assert ranked.figures["chunks"] == 1
+    assert {one.document_id for one in answer.citations} == {
+        "data/corpus/events/averill-inquiry-report.pdf"
+    }
+    check_quotes(written, answer)
+
+
 def test_no_report_is_written_for_somebody_who_may_not_see_every_document(
     written: KnowledgeEngine,
 ) -> None:

@@ -79,6 +79,14 @@ def is_titled(title: str, found: Found, *, least: float = _TITLED, mostly: float
     return own >= mostly * len(words)
 
 
+def part_referred(scene: GlobalContext) -> Sequence[Chunk]:
+    """Return the chunks of the part that a question names and asks to sum up; none without."""
+    reference = read_reference(without_closing(scene.question))
+    if reference is None or not (reference.is_all or asks_to_sum_up(scene.question)):
+        return ()
+    return referred_part(scene, reference, scene.by_document)
+
+
 def part_asked(
     scene: GlobalContext, by_document: Mapping[str, Sequence[str]]
 ) -> tuple[Asked, Sequence[Chunk]]:
@@ -87,11 +95,8 @@ def part_asked(
     None of them where the whole or a subject is asked about.
     """
     asked = Asked.read(scene.question, scene.weight)
-    reference = read_reference(without_closing(scene.question))
-    if reference and (reference.is_all or asks_to_sum_up(scene.question)):
-        part = referred_part(scene, reference, by_document)
-        if part:
-            return replace(asked, subject=(), aspect=None, kinds=()), part
+    if part := part_referred(scene):
+        return replace(asked, subject=(), aspect=None, kinds=()), part
     names_part = bool(asked.part) and asked.names_part
     if not asked.subject and not names_part:
         return asked, ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -108,10 +108,7 @@ _QUOTED = re.compile(r"\W*[\"“‘']\w|.*[“\"][^”\"]{40}")
 
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     """Return the overview that a question asks for, of the documents that may be seen."""
-    by_document: defaultdict[str, list[str]] = defaultdict(list)
-    for key, document in scene.places.document_of.items():
-        if scene.admitted is None or document in scene.admitted:
-            by_document[document].append(key)
+    by_document = scene.by_document
 
     def whole(name: str) -> Sequence[Chunk]:
         return scene.ordered(by_document.get(name, ()))

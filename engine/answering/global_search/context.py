@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -444,6 +445,15 @@ class GlobalContext:
     def admitted(self) -> frozenset[str] | None:
         """The documents that may be seen; None for all."""
         return None if self.within is None else self.retriever.documents(self.within)
+
+    @cached_property
+    def by_document(self) -> Mapping[str, Sequence[str]]:
+        """The chunks of each document that may be seen, by its id."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for key, document in self.places.document_of.items():
+            if self.admitted is None or document in self.admitted:
+                found[document].append(key)
+        return dict(found)
 
     @cached_property
     def weight(self) -> TokenWeight:

@@ -28,6 +28,7 @@ from ...storage.graph_api import (
 )
 from ...storage.tokenization import tokens
 from ...types import Usage
+from .about import part_referred
 from .context import BatchLLM, CandidatePoints, GlobalContext, best_of, call_batch
 from .map_reduce import (
     MAP_OUTPUT_TOKENS,
@@ -292,13 +293,15 @@ def _shown(report: Report, limit: int, count: TokenCount) -> str:
 def from_passages(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
     """Gather the most promising passages, whole and below their document's title.
 
-    A question that names no subject tells no passage from another: it is answered from one level's
-    reports, those that are missing written first, and from the passages that bring most names
-    together where there are none.
+    They are those of the part that a question names, *chapter 7*, in their order. A question that
+    names no subject tells no passage from another: it is answered from one level's reports, those
+    that are missing written first, and from the passages that bring most names together where there
+    are none.
     """
-    if scene.generic and scene.reports:
+    part = dict.fromkeys(chunk.id for chunk in part_referred(scene))
+    if not part and scene.generic and scene.reports:
         return from_one_level(scene, watch)
-    promising = _promising(scene)
+    promising = {key: 1.0 / (1 + at) for at, key in enumerate(part)} or _promising(scene)
     chunks = scene.chunks(promising)
     scores = {key: value for key, value in promising.items() if key in chunks}
     order = sorted(scores, key=lambda key: (-scores[key], key))
