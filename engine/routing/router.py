@@ -16,6 +16,7 @@ from typing import Any, Protocol, get_args
 from ..answering.combined import combine_answers, global_events, local_events
 from ..answering.connection_questions import connection_pairs
 from ..answering.extractive.intent import named_plainly
+from ..answering.global_search.about import asks_where_to_begin
 from ..answering.global_search.asked import (
     asks_to_sum_up,
     document_asked,
@@ -298,7 +299,7 @@ class QuerySelector:
 
     def _is_of_document(self, question: str, within: DocumentFilter | None) -> bool:
         """Check for a question that asks what a document, a part of one or the library covers."""
-        if self._outlines and asks_for_part(question):
+        if self._outlines and (asks_for_part(question) or asks_where_to_begin(question)):
             return True
         if not self._outlines or self._titles is None or not (name := document_asked(question)):
             return False

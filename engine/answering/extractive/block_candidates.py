@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -293,37 +293,64 @@ def _behind_title(text: str, start: int, end: int) -> int:
     return title.end() if title else start
 
 
-_ITEM_START = 80
-"""Characters of an item in which the name of what it is about stands."""
+_ITEM = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)、])[ \t]+(.*)")
+_TERM = re.compile(r"[^:：—–]{0,80}")
+"""Beginning of an item, in which the term that it explains stands."""
+_SHARED = re.compile(r"\s(?:of|in|for|on|within|inside|under|from)\s.*", re.I | re.S)
 
 
-def items_of_sides(
-    sides: Sequence[str], lead: ExcerptBlock, candidates: Sequence[WeighedBlock]
-) -> list[ExcerptBlock]:
-    """Return the items of a list in the section of a block that begin with a side each; or none.
+def bare_sides(sides: Sequence[str]) -> tuple[str, ...]:
+    """Return the sides without what the last one says of all: *Back and Close of a window*."""
+    if any(map(_SHARED.search, sides[:-1])):
+        return tuple(sides)
+    return (*sides[:-1], _SHARED.sub("", sides[-1]) or sides[-1])
 
-    The first ones may stand in the block itself.
+
+def items_of_sides(sides: Sequence[str], blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
+    """Return the items of one section that begin with a side each, in the order of the sides.
+
+    They are those of the first section that has one for each side; none where none has.
     """
-    lines = [line for line in lead.text.split("\n")[1:] if line.strip()]
-    found: list[ExcerptBlock] = []
-    for side in sides:
-        words = set(tokens(side))
-        items = [
-            one.block
-            for one in candidates
-            if one.block.form in ("list", "entry")
-            and one.block.heading == lead.heading
-            and words <= set(tokens(_item_start(one.block)))
-        ]
-        if not items and not any(words <= set(tokens(line[:_ITEM_START])) for line in lines):
-            return []
-        found += [one for one in items[:1] if one not in found]
-    return found
+    wanted = [tokens(side) for side in sides]
+    found: defaultdict[tuple[int, str], dict[int, ExcerptBlock]] = defaultdict(dict)
+    for block in blocks:
+        if block.form not in ("list", "entry") or not all(wanted):
+            continue
+        of_section = found[block.passage, block.heading]
+        for term, item in _items(block):
+            for row, words in enumerate(wanted):
+                if term[: len(words)] == words:
+                    of_section.setdefault(row, item)
+    for _, told in sorted(found.items(), key=lambda each: each[0][0]):
+        if len(told) == len(wanted):
+            return [told[row] for row in range(len(wanted))]
+    return []
 
 
-def _item_start(block: ExcerptBlock) -> str:
-    """Return where an item says what it is about: its term, else its first words."""
-    return block.text.partition("\n")[0] if block.form == "entry" else block.text[:_ITEM_START]
+def _items(block: ExcerptBlock) -> Iterator[tuple[list[str], ExcerptBlock]]:
+    """Give the items of a list: the words of its term, and the item with what is below it."""
+    lines = block.text.splitlines(keepends=True)
+    starts = [sum(map(len, lines[:row])) for row in range(len(lines) + 1)]
+    marks = [_ITEM.match(line) for line in lines]
+    for row, mark in enumerate(marks):
+        if mark is None:
+            continue
+        depth = len(mark[1])
+        last = next(
+            (
+                below
+                for below in range(row + 1, len(lines))
+                if (other := marks[below]) is not None and len(other[1]) <= depth
+            ),
+            len(lines),
+        )
+        text = block.text[starts[row] : starts[last]].rstrip()
+        told = text.partition("\n")[2] or mark[2]
+        term = _TERM.match(mark[2])
+        if term is not None and count_words(told) >= LEAST_WORDS:
+            start = block.start + starts[row]
+            item = replace(block, form="entry", start=start, end=start + len(text), text=text)
+            yield tokens(term.group()), item
 
 
 def is_of_all(block: ExcerptBlock, sides: Sequence[str]) -> bool:

@@ -31,6 +31,7 @@ from .block_candidates import (
     WORDS,
     Reader,
     WeighedBlock,
+    bare_sides,
     fused_score,
     is_of_all,
     items_of_sides,
@@ -181,7 +182,7 @@ def choose_excerpts(
     sides = compared_sides(question) if intent == "comparison" else ()
     if sides:
         return _beside(
-            question, sides, candidates, passages, wanted=wanted, read=read, text_at=text_at
+            question, sides, candidates, blocks, passages, wanted=wanted, read=read, text_at=text_at
         )
     most = MORE_BLOCKS[language_of(question)] if read is not None else READ_BLOCKS
     best, *close = _best(
@@ -633,33 +634,32 @@ def _beside(
     question: str,
     sides: Sequence[str],
     candidates: Sequence[WeighedBlock],
+    blocks: Sequence[ExcerptBlock],
     passages: Sequence[Passage],
     *,
     wanted: Mapping[str, float],
     read: Reader | None,
     text_at: TextAt | None,
 ) -> list[Excerpt]:
-    """Return one block that compares all sides, else a block for each side."""
-    both = [one for one in candidates if is_of_all(one.block, sides)]
+    """Return what compares all sides, a list that explains them or a block, else one for each."""
+    names = bare_sides(sides)
+    if items := items_of_sides(names, blocks):
+        logit = None if read is None else PLAINLY_READ
+        told = (Best(block=item, score=PLAINLY_READ, logit=logit) for item in items)
+        return [short_excerpt(one, passages[one.block.passage]) for one in told]
+    both = [one for one in candidates if is_of_all(one.block, names)]
     together: list[Excerpt] = []
     if both:
         best, *_ = _best(
             question, "comparison", both[:READ_BLOCKS], passages, wanted=wanted, read=read
         )
         together = [extended(best, passages[best.block.passage], text_at, whole=WHOLE_STEPS)]
-        titled = all(set(tokens(side)) <= set(tokens(best.block.heading)) for side in sides)
-        items = items_of_sides(sides, best.block, candidates)
-        if items:
-            kept = [replace(best, block=item) for item in items]
-            below = [short_excerpt(one, passages[one.block.passage]) for one in kept]
-            if best.block.form == "entry" and len(below) == len(sides):
-                return below
-            return [*together, *(each for each in below if not _covers(together[0], each))]
+        titled = all(set(tokens(side)) <= set(tokens(best.block.heading)) for side in names)
         if titled or best.logit is None or best.logit >= BOTH[language_of(question)]:
             return together
     found: list[Excerpt] = []
-    for side in sides:
-        named = [one for one in candidates if names_side(one.block, side)]
+    for side, name in zip(sides, names, strict=True):
+        named = [one for one in candidates if names_side(one.block, name)]
         if named:
             asks, of_side = _side_question(question, side, sides)
             most = SIDE_BLOCKS if of_side == "definition" else READ_BLOCKS

@@ -29,6 +29,8 @@ WHOLE_DEFINITION, WHOLE_WORDS, WHOLE_STEPS = 120, 220, 260
 steps, commands and comparisons."""
 STANDS_ALONE = 90
 """Words from which on a block is not joined with what stands before it."""
+LED_WORDS = 300
+"""Most words of an excerpt that goes on with the list that it leads to."""
 ITEM_WORDS = 5
 """A beginning of an item with fewer words goes on with the next sentence."""
 LISTED = ("list", "entry")
@@ -169,10 +171,13 @@ def extended(
         start, end, longest = section, last, max(longest, whole)
     elif block.form != "entry":
         start = _standing_start(block, blocks, longest=longest)
+        is_led = False
         for other in rest:
-            is_open = text[start:end].rstrip().endswith((":", "："))
-            if is_open or count_words(text[start:end]) < SHORTEST_WORDS:
+            is_led = _announces(text[start:end], other) or (is_led and other.form in LISTED)
+            if is_led or count_words(text[start:end]) < SHORTEST_WORDS:
                 end = other.end
+            if is_led:
+                longest = max(longest, LED_WORDS)
     end = speech_end(text, start, start + cut_long(text[start:end], words=longest))
     lead = None
     if best.lead is not None:
@@ -191,6 +196,20 @@ def extended(
     )
 
 
+_ANNOUNCES = re.compile(
+    r"(?:\b(?:following|as follows|listed below)\b|如下|以下|下列|下面)[^.!?。！？\n]*[.。]?\s*$",
+    re.I,
+)
+
+
+def _announces(text: str, following: ExcerptBlock) -> bool:
+    """Check for a text that ends before what it leads to (*The following steps explain it*)."""
+    text = text.rstrip()
+    if text.endswith((":", "：")):
+        return True
+    return following.form != "prose" and _ANNOUNCES.search(text) is not None
+
+
 def speech_end(text: str, start: int, end: int) -> int:
     """Return the end of the speech that a part of a text breaks off in, where that is near."""
     if text.rfind("“", start, end) <= text.rfind("”", start, end):
@@ -202,7 +221,7 @@ def speech_end(text: str, start: int, end: int) -> int:
 
 
 def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | None:
-    """Return the list that a block is a part of, whole or by the beginning of each item.
+    """Return the list that a block is a part of, whole, or the block's items and how others begin.
 
     None where the block is no such part: it is shown as it stands.
     """
@@ -223,7 +242,14 @@ def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | 
     if len(items) >= SIBLINGS and count_words(text) > LONGEST_WORDS:
         lead, first_item = _led_to(items[0].text)
         lead = leading.text if leading else lead
-        told = [_beginning(each) for each in (first_item, *(each.text for each in items[1:]))]
+        texts = (first_item, *(each.text for each in items[1:]))
+        told = [_beginning(each) for each in texts]
+        whole = [
+            one if block.start <= each.start < block.end else short
+            for one, short, each in zip(texts, told, items, strict=True)
+        ]
+        if count_words(" ".join((lead, *whole))) <= LONGEST_WORDS:
+            told = whole
         text = "\n".join((*([lead] if lead else []), *told))
     elif items[0].form not in LISTED or start >= block.start:
         return None

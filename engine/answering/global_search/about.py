@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -87,6 +88,22 @@ def part_referred(scene: GlobalContext) -> Sequence[Chunk]:
     return referred_part(scene, reference, scene.by_document)
 
 
+_WHERE_TO_BEGIN = re.compile(
+    r"\bwhere (?:should|do|can|would|must|shall) (?:i|we|you|one|(?:an? )?(?:\w+ )?"
+    r"(?:beginners?|newcomers?|novices?|readers?|new\w* \w+))\b[^?.;]{0,30}?\b(?:begin|start)"
+    r"(?: (?:reading|first|from|with))?(?=\s*(?:[,?!.;]|and\b|if\b|as\b|when\b|$))"
+    r"|\bwhat (?:should|must|do) [^?.;]{0,40}\bread first\b|\breading order\b"
+    r"|先[看读学][^，。？?]{0,3}哪|从(?:哪|什么地方|何处)[^，。？?]{0,4}(?:开始[看读学]|[看读学]起|入手)"
+    r"|阅读顺序",
+    re.IGNORECASE,
+)
+
+
+def asks_where_to_begin(question: str) -> bool:
+    """Check for a question that asks what of the documents should be read first."""
+    return _WHERE_TO_BEGIN.search(question) is not None
+
+
 def part_asked(
     scene: GlobalContext, by_document: Mapping[str, Sequence[str]]
 ) -> tuple[Asked, Sequence[Chunk]]:
@@ -94,6 +111,8 @@ def part_asked(
 
     None of them where the whole or a subject is asked about.
     """
+    if asks_where_to_begin(scene.question):
+        return Asked(scene.question, None, ()), ()
     asked = Asked.read(scene.question, scene.weight)
     if part := part_referred(scene):
         return replace(asked, subject=(), aspect=None, kinds=()), part

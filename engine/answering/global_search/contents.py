@@ -23,7 +23,7 @@ from graph.text.cjk import has_han
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk, Entity
 from ..packing import Draft
-from .about import FEW_BELOW, begun_below, part_asked, parts_about
+from .about import FEW_BELOW, asks_where_to_begin, begun_below, part_asked, parts_about
 from .asked import Found, find_subject, tokens_of
 from .context import GlobalContext
 from .people import introduce
@@ -88,8 +88,9 @@ _TOLD_BELOW = 6
 """Parts whose sections are told, at most."""
 _BESIDE = 0.02
 """Least share of the documents that is told of beside books."""
-_ON_BOOK, _SECTIONS = 3, 5
-"""Sentences on a book, and sections named of a chapter."""
+_ON_BOOK, _SECTIONS, _SAYS = 3, 5, -2.0
+"""Sentences on a book, sections named of a chapter, and the least logit of an English sentence that
+says what a book is about."""
 _HEADING = re.compile(r"^#{2,3} +(\S.{0,80})$", re.MULTILINE)
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _ABOUT_BOOK = "What is {} about?"
@@ -180,8 +181,14 @@ class _Page(SubjectPage):
             blocks = self._topics(self.units, most=TOLD_PARTS if few else self.scene.plan.topics)
             parts = self.say(f"on {len(blocks)} topics", f"分为 {len(blocks)} 个主题")
             parts = self.say("one by one", "逐一列出") if few else parts
-        opening = "\n".join((self._opening(documents, parts), *centre))
+        begun = [line for book in books for line in self._begun(book.chapters, book.title)]
+        begun = begun or self._begun(self.units)
+        opening = "\n".join((self._opening(documents, parts), *centre, *begun))
         return self.made(opening, [_without(one, centre) for one in blocks], self.people())
+
+    def _begun(self, units: Sequence[Unit], book: str = "") -> list[str]:
+        """Return lines that say what to read first, of a book, where that is asked."""
+        return self.order(units, book) if asks_where_to_begin(self.asked.question) else []
 
     def _centre(self) -> list[str]:
         """Return lines that say what the things are that most of the units name."""
@@ -295,6 +302,7 @@ class _Page(SubjectPage):
             blocks = self._chapters(parts)
         else:
             blocks = self._joined(joined_units(parts, TOLD_PARTS // 2))
+        lines = [*self._begun(parts), *lines]
         return self.made("\n".join((opening + self._named(), *lines)), blocks, self.people())
 
     def _parts(self, units: Sequence[Unit]) -> list[str]:
@@ -324,7 +332,7 @@ class _Page(SubjectPage):
                     block += f"\n- {self.say('Sections: ', '各节：')}{listed}"
                 blocks.append(block)
             elif unit.title and not (is_one and blocks):
-                bare.append(f"- {unit.title}{self._heading_mark(unit)}")
+                bare.append(f"- {unit.title}{self.heading_mark(unit)}")
         return ["\n".join(blocks)] if is_one and blocks else [*blocks, "\n".join(bare)]
 
     def _leads(self, units: Sequence[Unit]) -> list[Said]:
@@ -370,7 +378,7 @@ class _Page(SubjectPage):
             ends = [numbers[0], numbers[-1]] if all(numbers) else [str(at + 1), str(at + len(some))]
             head = " – ".join(dict.fromkeys(ends)) + self._in_brackets(self._standing_out(some))
             told = spread_evenly([one for one in some if one.title], _CHAPTERS // len(starts))
-            lines = [f"- {unit.title}{self._heading_mark(unit)}" for unit in told]
+            lines = [f"- {unit.title}{self.heading_mark(unit)}" for unit in told]
             blocks.append("\n".join((head + self.say(":", "："), *lines)))
         return blocks
 
@@ -471,8 +479,13 @@ class _Page(SubjectPage):
         )
         return self._read_best(asked, spread_evenly(found, _HEARD_OF), _HAPPENINGS)
 
-    def _read_best(self, question: str, read: Sequence[Said], most: int) -> list[Said]:
-        """Return the sentences that a reader finds to answer best, in their order."""
+    def _read_best(
+        self, question: str, read: Sequence[Said], most: int, least: float = -math.inf
+    ) -> list[Said]:
+        """Return the sentences that a reader finds to answer best, in their order.
+
+        None below a logit of `least`.
+        """
         reader = self.scene.reader
         if reader is None or not read:
             return []
@@ -480,7 +493,7 @@ class _Page(SubjectPage):
         told: list[Said] = []
         for row in np.argsort(-logits, kind="stable"):
             is_new = not any(is_alike(read[row].words, one.words) for one in told)
-            if len(told) < most and is_new:
+            if len(told) < most and is_new and logits[row] >= least:
                 told.append(read[row])
         return sorted(told, key=lambda one: one.place)
 
@@ -503,17 +516,6 @@ class _Page(SubjectPage):
             return self.units[0].document_id.rpartition("/")[2].rpartition(".")[0] or title
         return plain_title(title)
 
-    def _heading_mark(self, unit: Unit) -> str:
-        """Return a mark that cites the heading of a unit, else its first words."""
-        heading = unit.headings[-1] if unit.headings else unit.chunks[0].title
-        for chunk in unit.chunks[:3]:
-            at = chunk.text.find(heading)
-            if at >= 0:
-                return " " + self.cited.mark(Said(chunk, at, at + len(heading)))
-        first = unit.chunks[0].text.strip().partition("\n")[0]
-        at = unit.chunks[0].text.find(first)
-        return " " + self.cited.mark(Said(unit.chunks[0], at, at + len(first)))
-
     def _book(self, book: Book) -> str:
         """Return a book with sentences on it and its chapters."""
         opening = {
@@ -525,8 +527,10 @@ class _Page(SubjectPage):
         if len(said) < _ON_BOOK and book.front:
             asked = _ABOUT_BOOK.format(book.title or "this book")
             others = [one for one in front if one not in said]
-            read = self._read_best(asked, spread_evenly(others, _HEARD_OF), _ON_BOOK - len(said))
-            said = [*said, *read] or self._best(front, _ON_BOOK)
+            some, least = spread_evenly(others, _HEARD_OF), -math.inf if self.chinese else _SAYS
+            said += self._read_best(asked, some, _ON_BOOK - len(said), least)
+            if not said and self.scene.reader is None:
+                said = self._best(front, _ON_BOOK)
         said.sort(key=lambda one: not introduces(one.text))
         known: list[frozenset[str]] = []
         said = [one for one in said if _is_new(one, known)]
@@ -541,7 +545,7 @@ class _Page(SubjectPage):
         """
         chapters = book.chapters
         names = [
-            f"{unit.title or plain_title(unit.chunks[0].title)}{self._heading_mark(unit)}"
+            f"{unit.title or plain_title(unit.chunks[0].title)}{self.heading_mark(unit)}"
             for unit in chapters
         ]
         apart = self.say("; ", "；")
@@ -619,7 +623,7 @@ class _Page(SubjectPage):
         count = len(topic.units)
         if count == 1:
             alone = self._told(topic.units[0], self._room)
-            return self.block(title + ("" if alone else self._heading_mark(topic.units[0])), alone)
+            return self.block(title + ("" if alone else self.heading_mark(topic.units[0])), alone)
         named = self.listed(self._standing_out(topic.units))
         about = self.say(f"; {named}", f"；{named}") if named else ""
         lines = [title + self.say(f" ({count} documents{about}):", f"（{count} 份文档{about}）：")]

@@ -14,6 +14,7 @@ from ..packing import Draft, abstain
 from .asked import Asked
 from .context import GlobalContext
 from .sentences import Said
+from .topics import Unit, reading_order
 
 
 @dataclass
@@ -72,6 +73,28 @@ class PageWriter:
         """Return sentences below a heading."""
         lines = [self.cited.line(one, self.chinese) for one in said]
         return "\n".join((head + (self.say(":", "：") if lines else ""), *lines))
+
+    def order(self, units: Sequence[Unit], book: str = "") -> list[str]:
+        """Return lines that say what of some parts, of a book, to read first, and what can wait."""
+        heads = self.say("To begin with", "先看"), self.say("Can wait", "可以后看")
+        told = zip(heads, reading_order(units), strict=True)
+        name = self.say(f" ({book}): ", f"（{book}）：") if book else self.say(": ", "：")
+        return [
+            f"- {head}{name}" + self.listed(f"{one.title}{self.heading_mark(one)}" for one in some)
+            for head, some in told
+            if some
+        ]
+
+    def heading_mark(self, unit: Unit) -> str:
+        """Return a mark that cites the heading of a unit, else its first words."""
+        heading = unit.headings[-1] if unit.headings else unit.chunks[0].title
+        for chunk in unit.chunks[:3]:
+            at = chunk.text.find(heading)
+            if at >= 0:
+                return " " + self.cited.mark(Said(chunk, at, at + len(heading)))
+        first = unit.chunks[0].text.strip().partition("\n")[0]
+        at = unit.chunks[0].text.find(first)
+        return " " + self.cited.mark(Said(unit.chunks[0], at, at + len(first)))
 
     def made(self, lead: str, blocks: Sequence[str], rest: str = "") -> Draft:
         """Return the page, or abstain where nothing can be cited."""

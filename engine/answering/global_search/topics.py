@@ -627,6 +627,34 @@ def number_of(title: str) -> str:
     return _calm(found.group().strip(" .:")) if found else ""
 
 
+_OPENS_WITH = re.compile(
+    r"\b(?:introduct\w+|getting started|first steps|quick ?start|tutorials?|basics?|beginner\w*"
+    r"|how ?to|primer|welcome|overview)\b|入门|基础|教程|简介|介绍|概述|快速|新手|初学",
+    re.IGNORECASE,
+)
+_CAN_WAIT = re.compile(
+    r"\b(?:appendix|appendices|licen[cs]es?|changelog|glossary|bibliography|credits?|references?"
+    r"|release notes|index)\b|附录|许可|术语|参考文献|致谢|索引",
+    re.IGNORECASE,
+)
+_TO_BEGIN = 3
+
+
+def reading_order(units: Sequence[Unit]) -> tuple[list[Unit], list[Unit]]:
+    """Return what to begin with and what can wait, by the titles; the first one where none tells.
+
+    Each in the order of the units, a few at most.
+    """
+
+    def heads(unit: Unit) -> str:
+        return f"{unit.title} {plain_title(unit.chunks[0].title)}"
+
+    wait = [unit for unit in units if _CAN_WAIT.search(heads(unit))]
+    rest = [unit for unit in units if unit not in wait]
+    first = [unit for unit in rest if _OPENS_WITH.search(heads(unit))] or rest[:1]
+    return first[:_TO_BEGIN], wait[: 2 * _TO_BEGIN]
+
+
 def is_telling(title: str) -> bool:
     """Check that a title says what its part is about: not "Chapter 3", "Introduction"."""
     return bool(title) and _GENERIC.fullmatch(title) is None

@@ -8,7 +8,12 @@ import numpy as np
 import pytest
 
 from engine.answering.global_search import named_things
-from engine.answering.global_search.about import is_titled, outline, parts_about
+from engine.answering.global_search.about import (
+    asks_where_to_begin,
+    is_titled,
+    outline,
+    parts_about,
+)
 from engine.answering.global_search.asked import (
     Asked,
     Found,
@@ -31,7 +36,7 @@ from engine.answering.global_search.sentences import (
 )
 from engine.answering.global_search.standalone import introduces
 from engine.answering.global_search.timeline import dated, year_span
-from engine.answering.global_search.topics import Unit
+from engine.answering.global_search.topics import Unit, reading_order
 from engine.answering.global_search.windows import best_windows, widened
 from engine.answering.introductions import introduction
 from engine.storage.graph_api import Chunk
@@ -842,3 +847,30 @@ def test_a_part_that_a_sentence_describes_is_summed_up(question: str, plain: str
 )
 def test_a_fact_beside_a_part_that_is_described_is_asked_for(question: str) -> None:
     assert without_closing(question) == question
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("Where should a complete beginner begin, and which bits can wait?", True),
+        ("where do I start?", True),
+        ("What should a newcomer read first?", True),
+        ("新手该先看哪部分？", True),
+        ("这套资料该从哪里看起？", True),
+        ("Where does the installer start?", False),
+        ("Where do I start the installer?", False),
+        ("战争从哪里开始？", False),
+    ],
+)
+def test_what_to_read_first_is_asked_by_readers_of_the_whole(question: str, asks: bool) -> None:
+    assert asks_where_to_begin(question) is asks
+
+
+def test_introductions_are_read_first_and_appendices_can_wait() -> None:
+    names = ("Rigging", "Getting started", "Appendix A. Knots", "Sails", "License")
+    units = [Unit(name, (), (chunk("Text.", name, name),)) for name in names]
+    first, wait = reading_order(units)
+
+    assert [each.title for each in first] == ["Getting started"]
+    assert [each.title for each in wait] == ["Appendix A. Knots", "License"]
+    assert reading_order(units[3:])[0] == units[3:4]
