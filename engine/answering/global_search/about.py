@@ -22,7 +22,7 @@ from .asked import (
     without_closing,
 )
 from .context import GlobalContext
-from .references import read_reference, referred_part
+from .references import for_each_part, read_reference, referred_part
 from .sentences import Said, defines, is_alike, opening_of, sentences_of
 from .topics import (
     MAX_CHUNKS,
@@ -86,6 +86,13 @@ def part_referred(scene: GlobalContext) -> Sequence[Chunk]:
     if reference is None or not (reference.is_all or asks_to_sum_up(scene.question)):
         return ()
     return referred_part(scene, reference, scene.by_document)
+
+
+def of_each_part(scene: GlobalContext) -> list[GlobalContext]:
+    """Return a question about several parts as one about each that is there; none of others."""
+    several = for_each_part(scene.question)
+    each = [replace(scene, question=one) for one in several if len(several) > 1]
+    return [one for one in each if part_referred(one)]
 
 
 _WHERE_TO_BEGIN = re.compile(

@@ -23,9 +23,17 @@ from graph.text.cjk import has_han
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk, Entity
 from ..packing import Draft
-from .about import FEW_BELOW, asks_where_to_begin, begun_below, part_asked, parts_about
+from .about import (
+    FEW_BELOW,
+    asks_where_to_begin,
+    begun_below,
+    of_each_part,
+    part_asked,
+    parts_about,
+)
 from .asked import Found, find_subject, tokens_of
 from .context import GlobalContext
+from .page_writer import CitedSentences, without_lines
 from .people import introduce
 from .sentences import (
     Said,
@@ -109,6 +117,15 @@ _QUOTED = re.compile(r"\W*[\"“‘']\w|.*[“\"][^”\"]{40}")
 
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     """Return the overview that a question asks for, of the documents that may be seen."""
+    cited = CitedSentences()
+    drafts = [_told(one, watch, cited) for one in of_each_part(scene)]
+    if not drafts:
+        return _told(scene, watch, cited)
+    return replace(drafts[-1], text="\n\n".join(one.text for one in drafts))
+
+
+def _told(scene: GlobalContext, watch: Tracer, cited: CitedSentences) -> Draft:
+    """Return the overview that a question asks for of one part, or of the whole."""
     by_document = scene.by_document
 
     def whole(name: str) -> Sequence[Chunk]:
@@ -133,12 +150,15 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     if told and len(by_document) == 1 and (asked.aspect is None or asked.aspect.name == "change"):
         keys = sample_chunks(by_document)
         read = sorted(scene.chunks(keys).values(), key=lambda one: (one.position, one.start))
-        story = _Page(scene, watch, asked, read, found, 1, ()).story()
+        story = _Page(scene, watch, asked, read, found, 1, (), cited=cited).story()
         if story is not None:
             return story
     ordered = sorted(chunks, key=lambda one: (one.document_id, one.position, one.start))
     documents = sum(not is_picture(name) for name in by_document) or len(by_document)
-    page = _Page(scene, watch, asked, ordered, found, documents, about, is_part=bool(part))
+    is_part = bool(part)
+    page = _Page(
+        scene, watch, asked, ordered, found, documents, about, is_part=is_part, cited=cited
+    )
     match asked.aspect and asked.aspect.name:
         case _ if asked.aspect and asked.aspect.kind:
             return page.named() or page.whole()
@@ -146,7 +166,7 @@ def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
             return page.events()
         case None if not told:
             draft = page.whole()
-            return replace(draft, figures={**draft.figures, "titled": 2.0}) if part else draft
+            return replace(draft, figures={**draft.figures, "titled": 2.0}) if is_part else draft
         case _:
             return page.points()
 
@@ -184,7 +204,7 @@ class _Page(SubjectPage):
         begun = [line for book in books for line in self._begun(book.chapters, book.title)]
         begun = begun or self._begun(self.units)
         opening = "\n".join((self._opening(documents, parts), *centre, *begun))
-        return self.made(opening, [_without(one, centre) for one in blocks], self.people())
+        return self.made(opening, [without_lines(one, centre) for one in blocks], self.people())
 
     def _begun(self, units: Sequence[Unit], book: str = "") -> list[str]:
         """Return lines that say what to read first, of a book, where that is asked."""
@@ -673,19 +693,3 @@ def _is_new(one: Said, known: list[frozenset[str]]) -> bool:
     is_new = not any(is_alike(one.words, other) for other in known)
     known.append(one.words)
     return is_new
-
-
-def _without(block: str, lines: Sequence[str]) -> str:
-    """Return a block without sentences that are told before; the title beside one stays.
-
-    A block of nothing else stays as it is.
-    """
-    head, *told = block.split("\n")
-    kept = []
-    for line in told:
-        same = next((one for one in lines if line.endswith(one.removeprefix("- "))), None)
-        if same is None:
-            kept.append(line)
-        elif title := line.removesuffix(same.removeprefix("- ")).strip("- :：").strip():
-            kept.append(f"- {title}{same[same.rindex(' [') :]}")
-    return "\n".join((head, *kept)) if kept else block

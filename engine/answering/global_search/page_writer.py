@@ -115,3 +115,19 @@ class PageWriter:
                 "documents": float(len({one.document_id for one in citations})),
             },
         )
+
+
+def without_lines(block: str, lines: Sequence[str]) -> str:
+    """Return a block without sentences that are told before; the title beside one stays.
+
+    A block of nothing else stays as it is.
+    """
+    head, *told = block.split("\n")
+    kept = []
+    for line in told:
+        same = next((one for one in lines if line.endswith(one.removeprefix("- "))), None)
+        if same is None:
+            kept.append(line)
+        elif title := line.removesuffix(same.removeprefix("- ")).strip("- :：").strip():
+            kept.append(f"- {title}{same[same.rindex(' [') :]}")
+    return "\n".join((head, *kept)) if kept else block

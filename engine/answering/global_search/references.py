@@ -57,6 +57,18 @@ _HEADED = re.compile(
     rf"|(?P<bare>\d{{1,3}}{_DEEPER}|[A-Z](?:\.\d{{1,3}}){{1,3}}|(?-i:{_ROMAN_NUMBER})(?=\.)))(?=[.:：,)\s]|$)",
     re.IGNORECASE,
 )
+_UNIT = rf"(?:{_NUMBER})(?![\w'’])"
+_SEVERAL = re.compile(
+    rf"\b(?P<kind>{_EN}|appendice)s?\s+(?P<numbers>{_UNIT}"
+    rf"(?:(?:,?\s+(?:and|to|through|&)\s+|\s*[,–-]\s*)(?:(?:{_EN})\s+)?{_UNIT})+)"
+    rf"|(?P<han>第\s*{_HAN_NUMBER}\s*[{_ZH}]?(?:\s*[、，和与及到至–-]\s*第?\s*{_HAN_NUMBER}\s*[{_ZH}]?)+)",
+    re.IGNORECASE,
+)
+"""Several parts of a kind: *chapters 2 to 4*, *sections 4.1 and 4.3*, 第三到第五回."""
+_ONE = re.compile(rf"\b(?:{_UNIT})|{_HAN_NUMBER}", re.IGNORECASE)
+_RANGE = re.compile(r"\b(?:to|through)\b|[–-]|[到至]", re.IGNORECASE)
+_MOST_PARTS = 12
+"""Parts that a question may name together."""
 _QUOTED = re.compile(r"\"([^\"]{3,120})\"|“([^”]{2,120})”|《([^《》]{2,60})》|「([^」]{2,60})」")
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
@@ -182,9 +194,44 @@ def read_reference(question: str) -> Reference | None:
 
 
 def asks_for_part(question: str) -> bool:
-    """Check for a question that names a part by its number, and only asks what that tells."""
-    reference = read_reference(question)
-    return reference is not None and bool(reference.number) and reference.is_all
+    """Check for a question that names parts by their numbers, and only asks what these tell."""
+    references = map(read_reference, for_each_part(question))
+    return all(one is not None and bool(one.number) and one.is_all for one in references)
+
+
+def for_each_part(question: str) -> list[str]:
+    """Return a question about several parts as one about each; any other as it is.
+
+    A range is taken as all that lies between, up to `_MOST_PARTS`.
+    """
+    found = _SEVERAL.search(question)
+    if found is None:
+        return [question]
+    said = found["numbers"] or found["han"]
+    numbers = [one for one in _ONE.findall(said) if one.casefold() not in _KINDS]
+    if len({number[:1].isdecimal() for number in numbers}) > 1:  # *chapter 2 and I*
+        return [question]
+    if len(numbers) == 2 and _RANGE.search(said):
+        numbers = _between(*numbers)
+    kind = _KINDS.get((found["kind"] or "").casefold(), "appendix")
+    if found["han"]:
+        unit = next((one for one in said if one in _KINDS), "章")
+        names = [f"第{number}{unit}" for number in numbers]
+    else:
+        names = [f"{kind} {number}" for number in numbers]
+    before, behind = question[: found.start()], question[found.end() :]
+    return [f"{before}{name}{behind}" for name in names[:_MOST_PARTS]]
+
+
+def _between(first: str, last: str) -> list[str]:
+    """Return the numbers from one to another, of which the last component counts."""
+    above, _, start = first.rpartition(".")
+    _, _, stop = last.rpartition(".")
+    ends = [_as_digits(one, is_letter=False) for one in (start, stop)]
+    if not all(one.isdecimal() for one in ends) or int(ends[0]) > int(ends[1]):
+        return [first, last]
+    numbers = range(int(ends[0]), min(int(ends[1]), int(ends[0]) + _MOST_PARTS) + 1)
+    return [f"{above}.{number}" if above else str(number) for number in numbers]
 
 
 def referred_part(

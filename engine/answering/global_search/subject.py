@@ -20,6 +20,7 @@ from ..packing import Draft
 from .about import is_named, outline
 from .asked import Found, tokens_of
 from .named_things import NamedThings
+from .people import introduce
 from .sentences import (
     Said,
     Telling,
@@ -50,6 +51,7 @@ _LEADING, _OF_LEADING, _TELLING = 5, 3, 60
 more passages than that."""
 _ASPECT, _WELL = 0.5, 1.4
 """Part of an aspect beside a subject, and the most that form and place are worth."""
+_ARTICLE = re.compile(r"\s*(?:the|an?)\s+", re.IGNORECASE)
 _UNNAMED = 0.25
 """Factor for words that stand in no name."""
 
@@ -92,6 +94,7 @@ class SubjectPage(NamedThings):
         The figure `titled` is 1 where a part is about the subject, `worded` is 1 where the
         documents have its words, or a reader finds what tells of it.
         """
+        lead = self._introduction()
         is_mostly = not self.about
         if is_mostly:
             self.about = self._mostly_told()
@@ -136,10 +139,31 @@ class SubjectPage(NamedThings):
             tellers[chunk.document_id] = None
         count = len(tellers)
         told = "One document tells" if count == 1 else f"{count} documents tell"
-        draft = self.made(self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题："), blocks)
+        lead.insert(0, self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题："))
+        draft = self.made("\n".join(lead), blocks)
         is_worded = bool(self.found.words or self._windows)
         signs = {"titled": float(bool(self.about)), "worded": float(is_worded)}
         return replace(draft, figures={**draft.figures, **signs})
+
+    def _introduction(self) -> list[str]:
+        """Return a line that says what the subject is; none where no sentence does."""
+        topic = _ARTICLE.sub("", self.asked.topic)
+        names = {topic, topic[:1].upper() + topic[1:]}
+        subject, is_person = frozenset(self.asked.subject), False
+        if not subject or tokens_of(topic) != subject:
+            return []
+        for name, one in self._proper(self.spread):
+            if subject in map(tokens_of, (name, one.name, *one.aliases)):
+                names, is_person = {name, one.name, *one.aliases}, one.type == "PERSON"
+                break
+        told = introduce(
+            max(names, key=lambda one: (len(one), one)), names, self.chunks,
+            chinese=self.chinese, is_person=is_person, read=self.scene.reader,
+        )  # fmt: skip
+        if told is None or not told.is_told or not is_in(told.said.text, self.chinese):
+            return []
+        self.telling.said.append(told.said.words)
+        return [self.cited.line(told.said, self.chinese)]
 
     def _mostly_told(self) -> list[Unit]:
         """Return the document, or its section, that tells most of the subject, whatever its title.

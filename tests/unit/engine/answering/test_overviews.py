@@ -23,7 +23,7 @@ from engine.answering.global_search.asked import (
     is_whole_named,
     without_closing,
 )
-from engine.answering.global_search.contents import _without
+from engine.answering.global_search.page_writer import without_lines
 from engine.answering.global_search.people import introduce, is_person, tell_pairs
 from engine.answering.global_search.sentences import (
     Said,
@@ -314,7 +314,7 @@ def test_a_person_has_the_form_of_a_name(name: str, is_named: bool) -> None:
     assert is_person(name, things=frozenset({"linux"})) == is_named
 
 
-def test_a_name_with_an_initial_overlaps_the_one_without() -> None:
+def test_a_name_with_an_initial_overlaps_the_onewithout_lines() -> None:
     assert named_things._overlap("Jo B. Vale", "Jo Vale")
     assert not named_things._overlap("Jo B. Vale", "Vale Jo")
 
@@ -672,14 +672,14 @@ def test_quoted_names_are_no_speech() -> None:
 def test_what_an_overview_begins_with_is_not_told_again() -> None:
     told = ["- The mill is a tower. [1]"]
 
-    assert _without("Mill (2 documents):\n- The mill is a tower. [1]\n- It burnt. [11]", told) == (
-        "Mill (2 documents):\n- It burnt. [11]"
-    )
-    assert _without("Mill:\n- Notes: The mill is a tower. [1]\n- It burnt. [2]", told) == (
+    assert without_lines(
+        "Mill (2 documents):\n- The mill is a tower. [1]\n- It burnt. [11]", told
+    ) == ("Mill (2 documents):\n- It burnt. [11]")
+    assert without_lines("Mill:\n- Notes: The mill is a tower. [1]\n- It burnt. [2]", told) == (
         "Mill:\n- Notes [1]\n- It burnt. [2]"
     )
-    assert _without("Mill:\n- The mill is a tower. [1]", told).endswith("[1]")
-    assert _without("Mill:\n- It burnt. [2]", []) == "Mill:\n- It burnt. [2]"
+    assert without_lines("Mill:\n- The mill is a tower. [1]", told).endswith("[1]")
+    assert without_lines("Mill:\n- It burnt. [2]", []) == "Mill:\n- It burnt. [2]"
 
 
 def test_who_heads_an_institution_is_introduced_by_that() -> None:

@@ -8,6 +8,7 @@ from engine.answering.global_search.references import (
     _likeness,
     _number_of,
     asks_for_part,
+    for_each_part,
     read_reference,
 )
 
@@ -115,3 +116,30 @@ def test_a_quoted_title_is_a_heading_without_its_number_or_a_good_part_of_one() 
     assert _likeness("Checking the lamp", "Chapter 7. Checking the lamp") == 1.0
     assert _likeness("煮酒论英雄", "第二十一回 煮酒论英雄 赚城斩车胄") >= 0.75
     assert _likeness("Checking the mast", "Chapter 7. Checking the lamp") < 0.75
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        ("Summarise chapters 2 and 3", ["2", "3"]),
+        ("Summarise chapters 2 to 4 of the guide.", ["2", "3", "4"]),
+        ("What do sections 4.1-4.3 cover?", ["4.1", "4.2", "4.3"]),
+        ("What happens in staves two and three?", ["2", "3"]),
+        ("What do part 1 and part 2 say?", ["1", "2"]),
+        ("Sum up appendices A and B", ["A", "B"]),
+        ("概括第三回到第五回的内容", ["3", "4", "5"]),
+        ("第三、四回讲了什么？", ["3", "4"]),
+        ("Summarise chapters 2 to 900", [str(number) for number in range(2, 14)]),
+    ],
+)
+def test_several_parts_are_each_referred_to(question: str, parts: list[str]) -> None:
+    found = [read_reference(one) for one in for_each_part(question)]
+
+    assert [".".join(one.number) for one in found if one is not None] == parts
+    assert asks_for_part(question)
+
+
+def test_a_word_behind_a_number_is_no_second_part() -> None:
+    question = "Sum up chapter 2 and I will read it."
+
+    assert for_each_part(question) == [question]
