@@ -20,7 +20,7 @@ from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
 from .blocks import WINDOW_WORDS, ExcerptBlock, count_words, split_blocks
-from .extent import is_title
+from .extent import Best, Excerpt, in_section, is_title, short_excerpt
 from .sentence_scoring import ScoredSentence
 
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
@@ -294,63 +294,90 @@ def _behind_title(text: str, start: int, end: int) -> int:
 
 
 _ITEM = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)、])[ \t]+(.*)")
-_TERM = re.compile(r"[^:：—–]{0,80}")
+_TERM = re.compile(r"[^:：—–(（\n]{0,80}")
 """Beginning of an item, in which the term that it explains stands."""
-_SHARED = re.compile(r"\s(?:of|in|for|on|within|inside|under|from)\s.*", re.I | re.S)
+_SHARED = re.compile(
+    r"\s(?:in|for|on|within|inside|under|from)\s(?:(?:the|an?|my|our|your|this)\s)?(?-i:[a-z]).*",
+    re.I | re.S,
+)
 
 
 def bare_sides(sides: Sequence[str]) -> tuple[str, ...]:
-    """Return the sides without what the last one says of all: *Back and Close of a window*."""
-    if any(map(_SHARED.search, sides[:-1])):
+    """Return the sides without what the last one says of all: *Back and Close in a window*."""
+    last = _SHARED.sub("", sides[-1])
+    if any(map(_SHARED.search, sides[:-1])) or not last or last in sides[:-1]:
         return tuple(sides)
-    return (*sides[:-1], _SHARED.sub("", sides[-1]) or sides[-1])
+    return (*sides[:-1], last)
 
 
-def items_of_sides(sides: Sequence[str], blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
-    """Return the items of one section that begin with a side each, in the order of the sides.
+def items_of_sides(
+    sides: Sequence[str],
+    blocks: Sequence[ExcerptBlock],
+    passages: Sequence[Passage],
+    beside: ExcerptBlock | None = None,
+) -> list[ExcerptBlock]:
+    """Return the items of a section that explain a side each, in the order of the sides.
 
-    They are those of the first section that has one for each side; none where none has.
+    Their term is the side, or in the section of the block `beside` they begin with it. They are
+    those of the first section that has one for each side; none where none has.
     """
     wanted = [tokens(side) for side in sides]
-    found: defaultdict[tuple[int, str], dict[int, ExcerptBlock]] = defaultdict(dict)
+    found: defaultdict[tuple[int, int], dict[int, ExcerptBlock]] = defaultdict(dict)
     for block in blocks:
-        if block.form not in ("list", "entry") or not all(wanted):
+        is_near = beside is None or in_section(block, beside)
+        if block.form not in ("list", "entry") or not all(wanted) or not is_near:
             continue
-        of_section = found[block.passage, block.heading]
-        for term, item in _items(block):
+        of_section = found[block.passage, block.section]
+        for term, item in _items(block, passages[block.passage].text):
             for row, words in enumerate(wanted):
-                if term[: len(words)] == words:
-                    of_section.setdefault(row, item)
-    for _, told in sorted(found.items(), key=lambda each: each[0][0]):
+                is_told = row in of_section or item in of_section.values()
+                if not is_told and words == (term if beside is None else term[: len(words)]):
+                    of_section[row] = item
+    for _, told in sorted(found.items(), key=lambda each: each[0]):
         if len(told) == len(wanted):
             return [told[row] for row in range(len(wanted))]
     return []
 
 
-def _items(block: ExcerptBlock) -> Iterator[tuple[list[str], ExcerptBlock]]:
+def _items(block: ExcerptBlock, source: str) -> Iterator[tuple[list[str], ExcerptBlock]]:
     """Give the items of a list: the words of its term, and the item with what is below it."""
     lines = block.text.splitlines(keepends=True)
     starts = [sum(map(len, lines[:row])) for row in range(len(lines) + 1)]
     marks = [_ITEM.match(line) for line in lines]
-    for row, mark in enumerate(marks):
-        if mark is None:
+    depths = [len(mark[1]) if mark else None for mark in marks]
+    if depths and depths[0] is not None:  # a block begins behind the spaces of its first line
+        depths[0] = block.start - (source.rfind("\n", 0, block.start) + 1)
+    for row, (mark, depth) in enumerate(zip(marks, depths, strict=True)):
+        if mark is None or depth is None:
             continue
-        depth = len(mark[1])
-        last = next(
-            (
-                below
-                for below in range(row + 1, len(lines))
-                if (other := marks[below]) is not None and len(other[1]) <= depth
-            ),
-            len(lines),
-        )
-        text = block.text[starts[row] : starts[last]].rstrip()
+        below = range(row + 1, len(lines))
+        last = next((each for each in below if (depths[each] or 0) <= depth and marks[each]), None)
+        text = block.text[starts[row] : starts[len(lines) if last is None else last]].rstrip()
         told = text.partition("\n")[2] or mark[2]
         term = _TERM.match(mark[2])
         if term is not None and count_words(told) >= LEAST_WORDS:
             start = block.start + starts[row]
             item = replace(block, form="entry", start=start, end=start + len(text), text=text)
             yield tokens(term.group()), item
+
+
+def told_by_items(
+    question: str,
+    names: Sequence[str],
+    blocks: Sequence[ExcerptBlock],
+    passages: Sequence[Passage],
+    read: Reader | None,
+) -> list[Excerpt]:
+    """Return the items of a list that explain the sides, read as one; none without."""
+    items = items_of_sides(names, blocks, passages)
+    if not items:
+        return []
+    logit = None
+    if read is not None:
+        text = "\n".join(item.text for item in items)
+        logit = float(read(question, [f"{read_heading(items[0], passages)}\n{text}"])[0])
+    told = (Best(block=item, score=logit or 0.0, logit=logit) for item in items)
+    return [short_excerpt(one, passages[one.block.passage]) for one in told]
 
 
 def is_of_all(block: ExcerptBlock, sides: Sequence[str]) -> bool:

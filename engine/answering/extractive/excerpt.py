@@ -41,6 +41,7 @@ from .block_candidates import (
     read_heading,
     read_leads,
     read_text,
+    told_by_items,
     weigh_blocks,
 )
 from .blocks import (
@@ -71,7 +72,7 @@ from .extent import (
     speech_end,
     with_adjoining_blocks,
 )
-from .intent import Intent, compared_sides, is_defined_by, shows_intent, side_question
+from .intent import Intent, compared_sides, is_defined_by, question_of_side, shows_intent
 from .passage_order import direct_rows
 from .question_type import leading_question
 from .read_spans import SpanReader
@@ -643,25 +644,30 @@ def _beside(
 ) -> list[Excerpt]:
     """Return what compares all sides, a list that explains them or a block, else one for each."""
     names = bare_sides(sides)
-    if items := items_of_sides(names, blocks):
-        logit = None if read is None else PLAINLY_READ
-        told = (Best(block=item, score=PLAINLY_READ, logit=logit) for item in items)
-        return [short_excerpt(one, passages[one.block.passage]) for one in told]
+    told = told_by_items(question, names, blocks, passages, read)
     both = [one for one in candidates if is_of_all(one.block, names)]
     together: list[Excerpt] = []
     if both:
         best, *_ = _best(
             question, "comparison", both[:READ_BLOCKS], passages, wanted=wanted, read=read
         )
+        if told and (told[0].logit or 0.0) >= (best.logit or 0.0) - DISPUTED:
+            return told
         together = [extended(best, passages[best.block.passage], text_at, whole=WHOLE_STEPS)]
         titled = all(set(tokens(side)) <= set(tokens(best.block.heading)) for side in names)
+        if items := items_of_sides(names, blocks, passages, best.block):
+            kept = (replace(best, block=item) for item in items)
+            below = [short_excerpt(one, passages[one.block.passage]) for one in kept]
+            return [*together, *(each for each in below if not _covers(together[0], each))]
         if titled or best.logit is None or best.logit >= BOTH[language_of(question)]:
             return together
+    if told:
+        return told
     found: list[Excerpt] = []
     for side, name in zip(sides, names, strict=True):
         named = [one for one in candidates if names_side(one.block, name)]
         if named:
-            asks, of_side = _side_question(question, side, sides)
+            asks, of_side = question_of_side(question, side, sides)
             most = SIDE_BLOCKS if of_side == "definition" else READ_BLOCKS
             best, *_ = _best(asks, of_side, named[:most], passages, wanted=wanted, read=read)
             found.append(extended(best, passages[best.block.passage], text_at))
@@ -680,20 +686,3 @@ def _beside(
         if len(apart) < len(sides) and is_new:
             apart.append(whole)
     return apart
-
-
-_CLAUSE = re.compile(r"(?:what|how|why|when|where|who|which)\b", re.I)
-
-
-def _side_question(question: str, side: str, sides: Sequence[str]) -> tuple[str, Intent]:
-    """Return what is asked of one side of a comparison.
-
-    That is in what respect the question compares, else what the side is, *what the station does*.
-    """
-    if asked := side_question(question, side, sides):
-        return asked, "explanation"
-    if language_of(question) == "zh":
-        return f"什么是{side}？", "definition"
-    if _CLAUSE.match(side):
-        return f"{side}?", "explanation"
-    return f"What is {side}?", "definition"

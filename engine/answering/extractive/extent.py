@@ -174,10 +174,11 @@ def extended(
         is_led = False
         for other in rest:
             is_led = _announces(text[start:end], other) or (is_led and other.form in LISTED)
-            if is_led or count_words(text[start:end]) < SHORTEST_WORDS:
-                end = other.end
-            if is_led:
-                longest = max(longest, LED_WORDS)
+            if not is_led and count_words(text[start:end]) >= SHORTEST_WORDS:
+                break
+            end = other.end
+            if is_led and other.form in LISTED and longest == LONGEST_WORDS:
+                longest = LED_WORDS
     end = speech_end(text, start, start + cut_long(text[start:end], words=longest))
     lead = None
     if best.lead is not None:
@@ -197,7 +198,8 @@ def extended(
 
 
 _ANNOUNCES = re.compile(
-    r"(?:\b(?:following|as follows|listed below)\b|如下|以下|下列|下面)[^.!?。！？\n]*[.。]?\s*$",
+    r"(?:\b(?:the following|as follows|listed below)\b|如下|下列|(?<![岁元人米度])以下)"
+    r"[^.!?。！？\n]{0,80}[.。]?\s*$",
     re.I,
 )
 

@@ -491,6 +491,23 @@ def _english_side_question(question: str, side: str, sides: Iterable[str]) -> st
     return " ".join(f"{before}{name} {rest}".split()).strip(" ,;:?.")
 
 
+_CLAUSE = re.compile(r"(?:what|how|why|when|where|who|which)\b", re.I)
+
+
+def question_of_side(question: str, side: str, sides: Iterable[str]) -> tuple[str, Intent]:
+    """Return what is asked of one side of a comparison.
+
+    That is in what respect the question compares, else what the side is, *what the station does*.
+    """
+    if asked := side_question(question, side, sides):
+        return asked, "explanation"
+    if language_of(question) == "zh":
+        return f"什么是{side}？", "definition"
+    if _CLAUSE.match(side):
+        return f"{side}?", "explanation"
+    return f"What is {side}?", "definition"
+
+
 _THEY = lazy_regex(
     r"^(?:这|那)?(?:两|二|双|三)(?:人|者|方|个|家|位|种)|^[他她它]们|^(?:态度|看法|做法|表现)"
 )

@@ -89,19 +89,24 @@ def part_referred(scene: GlobalContext) -> Sequence[Chunk]:
 
 
 def of_each_part(scene: GlobalContext) -> list[GlobalContext]:
-    """Return a question about several parts as one about each that is there; none of others."""
+    """Return a question about several parts as one about each; none unless all are there."""
     several = for_each_part(scene.question)
     each = [replace(scene, question=one) for one in several if len(several) > 1]
-    return [one for one in each if part_referred(one)]
+    return each if all(part_referred(one) for one in each) else []
 
 
+_READER = (
+    r"(?:i|we|you|one|(?:an? )?(?:(?:complete|total|absolute|new) )?"
+    r"(?:beginners?|newcomers?|novices?|readers?))"
+)
 _WHERE_TO_BEGIN = re.compile(
-    r"\bwhere (?:should|do|can|would|must|shall) (?:i|we|you|one|(?:an? )?(?:\w+ )?"
-    r"(?:beginners?|newcomers?|novices?|readers?|new\w* \w+))\b[^?.;]{0,30}?\b(?:begin|start)"
-    r"(?: (?:reading|first|from|with))?(?=\s*(?:[,?!.;]|and\b|if\b|as\b|when\b|$))"
-    r"|\bwhat (?:should|must|do) [^?.;]{0,40}\bread first\b|\breading order\b"
-    r"|先[看读学][^，。？?]{0,3}哪|从(?:哪|什么地方|何处)[^，。？?]{0,4}(?:开始[看读学]|[看读学]起|入手)"
-    r"|阅读顺序",
+    rf"\bwhere (?:should|do|can|would|must|shall) {_READER} (?:best |first )?(?:begin|start)"
+    r"(?: (?:reading|first))?(?=\s*(?:[,?!.;]|and (?:which|what)\b|$))"
+    rf"|\bwhat (?:should|must|do) {_READER} read first(?=\s*(?:[,?!.;]|$))"
+    r"|\bwhich (?:chapter|part|section|document|book|page|file|text)s? (?:should|must|do) "
+    rf"{_READER} (?:read first|(?:start|begin) with)\b"
+    r"|先[看读](?:哪|什么)(?:一?[章节部篇本份些]分?|里|儿|个?(?:部分|文件|文档|章节|资料))?(?=[，。？?！；]|$)"
+    r"|从(?:哪|什么地方|何处)[^，。？?]{0,4}[看读]起|从哪[里儿]?(?:开始[看读]|入手)(?=[，。？?！；]|$)",
     re.IGNORECASE,
 )
 

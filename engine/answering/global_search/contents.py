@@ -206,7 +206,7 @@ class _Page(SubjectPage):
         opening = "\n".join((self._opening(documents, parts), *centre, *begun))
         return self.made(opening, [without_lines(one, centre) for one in blocks], self.people())
 
-    def _begun(self, units: Sequence[Unit], book: str = "") -> list[str]:
+    def _begun(self, units: Sequence[Unit], book: str | None = None) -> list[str]:
         """Return lines that say what to read first, of a book, where that is asked."""
         return self.order(units, book) if asks_where_to_begin(self.asked.question) else []
 
@@ -322,7 +322,7 @@ class _Page(SubjectPage):
             blocks = self._chapters(parts)
         else:
             blocks = self._joined(joined_units(parts, TOLD_PARTS // 2))
-        lines = [*self._begun(parts), *lines]
+        lines = [*self._begun(parts, ""), *lines]
         return self.made("\n".join((opening + self._named(), *lines)), blocks, self.people())
 
     def _parts(self, units: Sequence[Unit]) -> list[str]:
@@ -564,10 +564,7 @@ class _Page(SubjectPage):
         Many without parts are told in groups, each with the names that stand out in it.
         """
         chapters = book.chapters
-        names = [
-            f"{unit.title or plain_title(unit.chunks[0].title)}{self.heading_mark(unit)}"
-            for unit in chapters
-        ]
+        names = [f"{unit.name}{self.heading_mark(unit)}" for unit in chapters]
         apart = self.say("; ", "；")
         if len(chapters) <= _LISTED:
             lines = []

@@ -74,13 +74,16 @@ class PageWriter:
         lines = [self.cited.line(one, self.chinese) for one in said]
         return "\n".join((head + (self.say(":", "：") if lines else ""), *lines))
 
-    def order(self, units: Sequence[Unit], book: str = "") -> list[str]:
-        """Return lines that say what of some parts, of a book, to read first, and what can wait."""
+    def order(self, units: Sequence[Unit], book: str | None = None) -> list[str]:
+        """Return lines that say what of some parts to read first, and what can wait.
+
+        `book`: the title of the book whose chapters they are; None of loose documents.
+        """
         heads = self.say("To begin with", "先看"), self.say("Can wait", "可以后看")
-        told = zip(heads, reading_order(units), strict=True)
+        told = zip(heads, reading_order(units, is_ordered=book is not None), strict=True)
         name = self.say(f" ({book}): ", f"（{book}）：") if book else self.say(": ", "：")
         return [
-            f"- {head}{name}" + self.listed(f"{one.title}{self.heading_mark(one)}" for one in some)
+            f"- {head}{name}" + self.listed(f"{one.name}{self.heading_mark(one)}" for one in some)
             for head, some in told
             if some
         ]

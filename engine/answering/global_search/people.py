@@ -60,6 +60,8 @@ def introduce(
     Of an English person of whom none says a role, `read` finds one that tells who that is.
     """
     ranked = sorted({one for one in names if len(one) > 1}, key=lambda one: (-len(one), one))
+    if not ranked:
+        return None
     words = (r"\s+".join(map(re.escape, one.split())) for one in ranked)
     pattern = "(?:" + "|".join(w if has_han(w) else rf"(?<!\w){w}(?!\w)" for w in words) + ")"
     called = re.compile(pattern)

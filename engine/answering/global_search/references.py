@@ -57,17 +57,22 @@ _HEADED = re.compile(
     rf"|(?P<bare>\d{{1,3}}{_DEEPER}|[A-Z](?:\.\d{{1,3}}){{1,3}}|(?-i:{_ROMAN_NUMBER})(?=\.)))(?=[.:：,)\s]|$)",
     re.IGNORECASE,
 )
-_UNIT = rf"(?:{_NUMBER})(?![\w'’])"
+_COUNTED = r"(?!\s*(?:sentences?|lines?|words?|paragraphs?|points?|bullets?|things?|pages?)\b)"
+_UNIT = rf"{_NUMBER}(?![\w'’]|\.\d){_COUNTED}"
 _SEVERAL = re.compile(
-    rf"\b(?P<kind>{_EN}|appendice)s?\s+(?P<numbers>{_UNIT}"
+    rf"\b(?P<kind>{_EN}|appendice)(?P<plural>s)?\s+(?P<numbers>{_UNIT}"
     rf"(?:(?:,?\s+(?:and|to|through|&)\s+|\s*[,–-]\s*)(?:(?:{_EN})\s+)?{_UNIT})+)"
     rf"|(?P<han>第\s*{_HAN_NUMBER}\s*[{_ZH}]?(?:\s*[、，和与及到至–-]\s*第?\s*{_HAN_NUMBER}\s*[{_ZH}]?)+)",
     re.IGNORECASE,
 )
 """Several parts of a kind: *chapters 2 to 4*, *sections 4.1 and 4.3*, 第三到第五回."""
-_ONE = re.compile(rf"\b(?:{_UNIT})|{_HAN_NUMBER}", re.IGNORECASE)
-_RANGE = re.compile(r"\b(?:to|through)\b|[–-]|[到至]", re.IGNORECASE)
-_MOST_PARTS = 12
+_ONE = re.compile(
+    rf"(?P<between>[^\W\d_]+(?=\s)|[,&–-])?[\s第]*(?:\b(?P<kind>{_EN})\s+)?(?P<number>{_UNIT})"
+    rf"|(?P<between_han>[、，和与及到至–-])?[\s第]*(?P<han>{_HAN_NUMBER})\s*(?P<unit>[{_ZH}])?",
+    re.IGNORECASE,
+)
+_TO = frozenset(("to", "through", "-", "–", "到", "至"))
+_MOST_PARTS = 8
 """Parts that a question may name together."""
 _QUOTED = re.compile(r"\"([^\"]{3,120})\"|“([^”]{2,120})”|《([^《》]{2,60})》|「([^」]{2,60})」")
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
@@ -202,36 +207,56 @@ def asks_for_part(question: str) -> bool:
 def for_each_part(question: str) -> list[str]:
     """Return a question about several parts as one about each; any other as it is.
 
-    A range is taken as all that lies between, up to `_MOST_PARTS`.
+    A range is taken as all that lies between; more than `_MOST_PARTS` are no parts to be told.
     """
     found = _SEVERAL.search(question)
-    if found is None:
+    names = _names_of(found) if found else []
+    if found is None or not 1 < len(names) <= _MOST_PARTS:
         return [question]
-    said = found["numbers"] or found["han"]
-    numbers = [one for one in _ONE.findall(said) if one.casefold() not in _KINDS]
-    if len({number[:1].isdecimal() for number in numbers}) > 1:  # *chapter 2 and I*
-        return [question]
-    if len(numbers) == 2 and _RANGE.search(said):
-        numbers = _between(*numbers)
-    kind = _KINDS.get((found["kind"] or "").casefold(), "appendix")
-    if found["han"]:
-        unit = next((one for one in said if one in _KINDS), "章")
-        names = [f"第{number}{unit}" for number in numbers]
-    else:
-        names = [f"{kind} {number}" for number in numbers]
     before, behind = question[: found.start()], question[found.end() :]
-    return [f"{before}{name}{behind}" for name in names[:_MOST_PARTS]]
+    return [f"{before}{name}{behind}" for name in names]
+
+
+def _names_of(found: re.Match[str]) -> list[str]:
+    """Return the names of several parts of one kind; none where they are of different kinds."""
+    own = _KINDS.get((found["kind"] or "appendix").casefold(), "appendix")
+    ones = [*_ONE.finditer(found["numbers"] or found["han"])]
+    units = [one["unit"] for one in ones if one["unit"]]
+    if found["han"]:
+        is_one_kind = len(set(units)) == 1 and ones[-1]["unit"] is not None
+    else:
+        others = [one["kind"] for one in ones[1:]]
+        is_one_kind = all(_KINDS[one.casefold()] == own for one in others if one)
+        joined = {(one["between"] or "").casefold() for one in ones[1:]}
+        is_one_kind &= bool(found["plural"]) or all(others) or joined <= {"and", "to", "through"}
+    numbers: list[str] = []
+    for one in ones:
+        number = one["number"] or one["han"]
+        is_to = (one["between"] or one["between_han"] or "").casefold() in _TO
+        numbers += _between(numbers[-1], number) if is_to and numbers else [number]
+    is_one_kind &= len({_is_letter(number) for number in numbers}) == 1
+    if not is_one_kind:
+        return []
+    named = (f"第{each}{units[-1]}" if found["han"] else f"{own} {each}" for each in numbers)
+    return list(dict.fromkeys(named))
+
+
+def _is_letter(number: str) -> bool:
+    """Check for a letter or a Roman number."""
+    is_word = number.casefold() in _WORDS
+    return number[:1].isascii() and number[:1].isalpha() and not is_word
 
 
 def _between(first: str, last: str) -> list[str]:
-    """Return the numbers from one to another, of which the last component counts."""
-    above, _, start = first.rpartition(".")
-    _, _, stop = last.rpartition(".")
+    """Return the numbers behind one up to another, of which the last component counts."""
+    (above, _, start), (same, _, stop) = first.rpartition("."), last.rpartition(".")
     ends = [_as_digits(one, is_letter=False) for one in (start, stop)]
-    if not all(one.isdecimal() for one in ends) or int(ends[0]) > int(ends[1]):
-        return [first, last]
-    numbers = range(int(ends[0]), min(int(ends[1]), int(ends[0]) + _MOST_PARTS) + 1)
-    return [f"{above}.{number}" if above else str(number) for number in numbers]
+    if above == same and all(one.isdecimal() for one in ends) and int(ends[0]) < int(ends[1]):
+        numbers = range(int(ends[0]) + 1, min(int(ends[1]), int(ends[0]) + _MOST_PARTS) + 1)
+        return [f"{above}.{number}" if above else str(number) for number in numbers]
+    if all(len(one) == 1 and one.isascii() and one.isalpha() for one in ends):
+        return [chr(code) for code in range(ord(ends[0]) + 1, ord(ends[1]) + 1)]
+    return [last]
 
 
 def referred_part(

@@ -94,7 +94,7 @@ class SubjectPage(NamedThings):
         The figure `titled` is 1 where a part is about the subject, `worded` is 1 where the
         documents have its words, or a reader finds what tells of it.
         """
-        lead = self._introduction()
+        introduced = self._introduction()
         is_mostly = not self.about
         if is_mostly:
             self.about = self._mostly_told()
@@ -137,16 +137,17 @@ class SubjectPage(NamedThings):
             head, last = plain_title(chunk.headings[-1]) if is_next else "", chunk.document_id
             blocks.append(self.block(head or self._head(chunk, chunk.headings), some))
             tellers[chunk.document_id] = None
-        count = len(tellers)
+        count = len({*tellers, *(one.chunk.document_id for one in introduced)})
         told = "One document tells" if count == 1 else f"{count} documents tell"
-        lead.insert(0, self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题："))
-        draft = self.made("\n".join(lead), blocks)
+        lead = self.say(f"{told} of this:", f"{count} 份文档谈到了这个问题：")
+        first = [self.cited.line(one, self.chinese) for one in introduced]
+        draft = self.made("\n".join((lead, *first)), blocks)
         is_worded = bool(self.found.words or self._windows)
         signs = {"titled": float(bool(self.about)), "worded": float(is_worded)}
         return replace(draft, figures={**draft.figures, **signs})
 
-    def _introduction(self) -> list[str]:
-        """Return a line that says what the subject is; none where no sentence does."""
+    def _introduction(self) -> list[Said]:
+        """Return the sentence that says what the subject is; none where none does."""
         topic = _ARTICLE.sub("", self.asked.topic)
         names = {topic, topic[:1].upper() + topic[1:]}
         subject, is_person = frozenset(self.asked.subject), False
@@ -163,7 +164,8 @@ class SubjectPage(NamedThings):
         if told is None or not told.is_told or not is_in(told.said.text, self.chinese):
             return []
         self.telling.said.append(told.said.words)
-        return [self.cited.line(told.said, self.chinese)]
+        self.cited.mark(told.said)
+        return [told.said]
 
     def _mostly_told(self) -> list[Unit]:
         """Return the document, or its section, that tells most of the subject, whatever its title.

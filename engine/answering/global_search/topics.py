@@ -83,6 +83,11 @@ class Unit:
                 return f"{_calm(said)}: {_calm(plain_title(heading))}"
         return _calm(said)
 
+    @property
+    def name(self) -> str:
+        """Its title, else that of its document."""
+        return self.title or plain_title(self.chunks[0].title)
+
     @cached_property
     def is_chinese(self) -> bool:
         """Check for a text mostly in Chinese."""
@@ -629,29 +634,28 @@ def number_of(title: str) -> str:
 
 _OPENS_WITH = re.compile(
     r"\b(?:introduct\w+|getting started|first steps|quick ?start|tutorials?|basics?|beginner\w*"
-    r"|how ?to|primer|welcome|overview)\b|入门|基础|教程|简介|介绍|概述|快速|新手|初学",
+    r"|howto|primer|welcome|overview)\b|入门|基础|教程|简介|介绍|概述|快速|新手|初学",
     re.IGNORECASE,
 )
 _CAN_WAIT = re.compile(
-    r"\b(?:appendix|appendices|licen[cs]es?|changelog|glossary|bibliography|credits?|references?"
-    r"|release notes|index)\b|附录|许可|术语|参考文献|致谢|索引",
+    r"\b(?:appendix|appendices|licen[cs]e|changelog|glossary|bibliography|credits|release notes)\b"
+    r"|(?:references?|index)\W*$|附录|许可证$|术语表|参考文献|致谢|索引$",
     re.IGNORECASE,
 )
 _TO_BEGIN = 3
 
 
-def reading_order(units: Sequence[Unit]) -> tuple[list[Unit], list[Unit]]:
-    """Return what to begin with and what can wait, by the titles; the first one where none tells.
+def reading_order(
+    units: Sequence[Unit], *, is_ordered: bool = True
+) -> tuple[list[Unit], list[Unit]]:
+    """Return what to begin with and what can wait, by the titles, a few of each in their order.
 
-    Each in the order of the units, a few at most.
+    Where no title tells, the first of chapters is what to begin with.
     """
-
-    def heads(unit: Unit) -> str:
-        return f"{unit.title} {plain_title(unit.chunks[0].title)}"
-
-    wait = [unit for unit in units if _CAN_WAIT.search(heads(unit))]
-    rest = [unit for unit in units if unit not in wait]
-    first = [unit for unit in rest if _OPENS_WITH.search(heads(unit))] or rest[:1]
+    wait = [unit for unit in units if _CAN_WAIT.search(unit.name)]
+    rest = [unit for unit in units if unit not in wait] or list(units)
+    first = [unit for unit in rest if _OPENS_WITH.search(unit.name)] or rest[:is_ordered]
+    wait = [unit for unit in wait if unit not in rest]
     return first[:_TO_BEGIN], wait[: 2 * _TO_BEGIN]
 
 

@@ -314,7 +314,7 @@ def test_a_person_has_the_form_of_a_name(name: str, is_named: bool) -> None:
     assert is_person(name, things=frozenset({"linux"})) == is_named
 
 
-def test_a_name_with_an_initial_overlaps_the_onewithout_lines() -> None:
+def test_a_name_with_an_initial_overlaps_the_one_without() -> None:
     assert named_things._overlap("Jo B. Vale", "Jo Vale")
     assert not named_things._overlap("Jo B. Vale", "Vale Jo")
 
@@ -855,22 +855,49 @@ def test_a_fact_beside_a_part_that_is_described_is_asked_for(question: str) -> N
         ("Where should a complete beginner begin, and which bits can wait?", True),
         ("where do I start?", True),
         ("What should a newcomer read first?", True),
+        ("Which chapter should I read first?", True),
         ("新手该先看哪部分？", True),
         ("这套资料该从哪里看起？", True),
         ("Where does the installer start?", False),
         ("Where do I start the installer?", False),
+        ("Where should I click to start?", False),
+        ("Where do I begin if the pump leaks?", False),
+        ("What do processes read first?", False),
         ("战争从哪里开始？", False),
+        ("他从哪年开始学医？", False),
+        ("警方从哪里入手调查此案？", False),
+        ("故障时先看哪个日志？", False),
     ],
 )
 def test_what_to_read_first_is_asked_by_readers_of_the_whole(question: str, asks: bool) -> None:
     assert asks_where_to_begin(question) is asks
 
 
+def _units(*names: str, document: str = "") -> list[Unit]:
+    return [
+        Unit(name, (name,) if document else (), (chunk("Text.", name, document or name),))
+        for name in names
+    ]
+
+
 def test_introductions_are_read_first_and_appendices_can_wait() -> None:
-    names = ("Rigging", "Getting started", "Appendix A. Knots", "Sails", "License")
-    units = [Unit(name, (), (chunk("Text.", name, name),)) for name in names]
+    units = _units("Rigging", "Getting started", "Appendix A. Knots", "Sails", "License")
     first, wait = reading_order(units)
 
     assert [each.title for each in first] == ["Getting started"]
     assert [each.title for each in wait] == ["Appendix A. Knots", "License"]
     assert reading_order(units[3:])[0] == units[3:4]
+    assert reading_order(units[3:], is_ordered=False)[0] == []
+
+
+def test_a_section_is_no_reference_because_its_document_is() -> None:
+    units = _units("Branches", "Merging", "Glossary", document="Git Reference Manual")
+    first, wait = reading_order(units)
+
+    assert [each.title for each in (*first, *wait)] == ["Branches", "Glossary"]
+
+
+def test_a_topic_of_one_character_introduces_nothing() -> None:
+    text = chunk("The harbour, a deep bay, was closed by ice in winter.")
+
+    assert introduce("C", ["C"], [text], chinese=False, is_person=False) is None
