@@ -14,6 +14,7 @@ from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractiv
 from engine.answering.extractive.block_candidates import (
     FARTHEST,
     Reader,
+    bare_sides,
     read_leads,
     read_places,
     read_text,
@@ -416,6 +417,55 @@ def test_items_of_a_list_that_explain_the_sides_are_shown_alone(mark: str) -> No
     assert [each.quote.rpartition("The ")[2] for each in draft.citations] == [
         "Gull is a boat for mail.", "Petrel is one for towing.",
     ]  # fmt: skip
+
+
+def test_the_item_of_a_side_is_not_that_of_a_longer_name() -> None:
+    source = _passage(
+        "## Boats\n\n- Mail boat: one that sails each day.\n- Mail: letters that are sent by sea.\n"
+    )
+
+    draft = _asked("What is the difference between mail and mail boat?", [source])
+
+    assert [each.quote.partition(":")[0] for each in draft.citations] == ["- Mail", "- Mail boat"]
+
+
+def test_items_behind_an_indent_are_shown_one_by_one() -> None:
+    kinds = {"Gull": "for the mail", "Petrel": "for towing", "Tern": "a ferry"}
+    items = "\n".join(f"  - {name}: one that is {said}." for name, said in kinds.items())
+    source = _passage(f"## Boats\n\nThere are three kinds of boats here.\n\n{items}\n")
+
+    draft = _asked("What is the difference between Gull and Petrel?", [source])
+
+    assert [each.quote.count("one that is") for each in draft.citations] == [1, 1]
+
+
+def test_a_block_that_compares_is_shown_before_items_that_only_name_the_sides() -> None:
+    compares = _passage("## Rigs\n\nA Gull has one mast, where a Petrel has two of them.\n")
+    notes = _passage(
+        "## To do\n\n- Gull: call the owners before noon.\n- Petrel: paint the hull again.\n",
+        name="Notes",
+    )
+
+    draft = _asked(
+        "What is the difference between Gull and Petrel?", [notes, compares], read=_reads(mast=9.0)
+    )
+
+    assert [each.title for each in draft.citations] == ["Manual"]
+
+
+@pytest.mark.parametrize(
+    ("sides", "bare"),
+    [
+        (("Recommends", "Suggests in a control file"), ("Recommends", "Suggests")),
+        (("Chase", "Bank of America"), ("Chase", "Bank of America")),
+        (("Hull", "Stoke on Trent"), ("Hull", "Stoke on Trent")),
+        (("a tax", "a tax on income"), ("a tax", "a tax on income")),
+    ],
+)
+def test_what_is_said_of_all_sides_is_no_part_of_the_last(
+    sides: tuple[str, str], bare: tuple[str, str]
+) -> None:
+    assert bare_sides(sides) == bare
 
 
 def test_an_item_that_is_asked_about_is_shown_whole_among_the_beginnings_of_others() -> None:
