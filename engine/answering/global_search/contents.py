@@ -86,9 +86,10 @@ _CENTRES = 2
 """Things named most of which the opening says what they are."""
 _OF_NAMES = 1.5
 """Weight of a name that stands out in a part, to that of the part's most central word."""
-_OF_STORY, _HEROES, _HEARD_OF, _HAPPENINGS, _OF_PERSON = 0.5, 2, 24, 3, 2
+_OF_STORY, _HEROES, _HEARD_OF, _HAPPENINGS, _OF_PERSON, _HEARD = 0.5, 2, 24, 3, 2, 160
 """Least share of the parts of a story that name a main person, the most of these, sentences of a
-part that a reader reads, and those that are told of it, and of a person who is asked about."""
+part that a reader reads, those that are told of it and of a person who is asked about, and those
+of all parts that are read."""
 _OF_DOCUMENT, _OF_ONE, _OF_TEXT, _FEW_LEADS = 20, 6, 8, 3
 """Sentences that are told of a document, of each part of a text without sections, and those of its
 paragraphs, at most and at least."""
@@ -497,7 +498,8 @@ class _Page(SubjectPage):
         asked = self.say(
             _ABOUT_PERSON.format(" and ".join(about)), _ABOUT_PERSON_ZH.format("和".join(about))
         )
-        return self._read_best(asked, spread_evenly(found, _HEARD_OF), _HAPPENINGS)
+        room = max(_HAPPENINGS, min(_HEARD_OF, _HEARD // len(self.units)))
+        return self._read_best(asked, spread_evenly(found, room), _HAPPENINGS)
 
     def _read_best(
         self, question: str, read: Sequence[Said], most: int, least: float = -math.inf
