@@ -149,7 +149,7 @@ _WHOLE = re.compile(
     r"|dataset"
     r"|data|summar\w+|overview|outline|about|contain\w*|cover\w*|in here|picture|gist|contents?"
     r"|meetings?|books?|novels?|stor(?:y|ies)|plots?|manuals?|handbooks?|guides?|all this"
-    r"|all of it)\b"
+    r"|all of it|tl;?dr|the (?:whole )?lot)\b"
     r"|主要|总体|整体|所有|全部|整个|这些|这批|主题|内容|话题|议题|要点|文档|文件夹?|资料|材料|文章"
     r"|章回|[章回节]里|[这那]一?部分|[这前后][几一二三四五六七八九十百\d]+[章回节]|文库|语料|报告|总结|概括|概述"
     r"|归纳|综述|[这本全]书|整[部本]书|小说|手册|指南|故事|情节|大意|介绍|讲了",
@@ -252,7 +252,8 @@ _MANNER = re.compile(
     r"|\bkinds? of (?:information|things?|content)\b"
     r"|\b(?:can|could|will|would|might|should) (?:i|we|one|you|they|an? reader|readers|people)"
     r" (?:find|learn|get|expect|read|see|know)(?: out(?: of)?)?\b|\bshould read\b"
-    r"|\b(?:please|pls|thanks|roughly|(?:i am |i['’]m )?new here|pile of|taken together)\b"
+    r"|\b(?:please|pls|thanks|roughly|tl;?dr|(?:of )?the (?:whole )?lot"
+    r"|(?:i am |i['’]m )?new here|pile of|taken together)\b"
     r"|\bfrom (?:the )?(?:start|beginning) to (?:the )?(?:finish|end)\b"
     r"|\beach(?: one| of (?:them|these))?\b"
     r"|[给帮替]我|用[几一两三][句段]话|从头[到至]尾|简单地?|大概|大致|[说讲]一[遍下]|[这那]一?部分(?=故事|内容|章回|[里中]|主要|都|大概|大致|[讲说写])|文件夹里?|这?一?整[套个份部本批]书?"

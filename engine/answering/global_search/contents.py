@@ -155,7 +155,8 @@ def _told(scene: GlobalContext, watch: Tracer, cited: CitedSentences) -> Draft:
         if story is not None:
             return story
     ordered = sorted(chunks, key=lambda one: (one.document_id, one.position, one.start))
-    documents = sum(not is_picture(name) for name in by_document) or len(by_document)
+    seen = {chunk.document_id for chunk in part} or by_document
+    documents = sum(not is_picture(name) for name in seen) or len(seen)
     is_part = bool(part)
     page = _Page(
         scene, watch, asked, ordered, found, documents, about, is_part=is_part, cited=cited

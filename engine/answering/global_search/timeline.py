@@ -11,7 +11,7 @@ _YEAR = re.compile(
     r"(?:\b(?:in|since|until|from|to|by|of|during|between|and|around|about|early|late|after|before"
     r"|January|February|March|April|May|June|July|August|September|October|November|December|spring"
     r"|summer|autumn|winter),? |\(|[–—]\s?|born |\b\d{1,2}, )(1[0-9]\d\d|20\d\d)(?![\d,.:/%-]\d|\d)"
-    r"(?! ?(?:bytes|packages|files|people|pages|words|k?m\b|tonnes|pounds))"
+    r"(?![ -]?(?:bits?\b|digits|bytes|packages|files|people|pages|words|k?m\b|tonnes|pounds))"
     r"|(?<!\d)(1[0-9]\d\d|20\d\d)(?=\s?年)"
 )
 _MONTHS = (

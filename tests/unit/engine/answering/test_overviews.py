@@ -56,6 +56,7 @@ def chunk(text: str, document: str = "a.md", title: str = "Notes") -> Chunk:
     "question",
     [
         "What are these documents about?",
+        "tl;dr of the whole lot please",
         "I'm new here. What do these documents deal with, and which one would I open first?",
         "What are the main storylines of these papers, and who are the key people in each?",
         "请概括一下这一整套资料的主要内容。",
