@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..answering.answerer import LocalAnswerer
+from ..answering.global_search.asked import asks_to_sum_up
 from ..answering.synthesis import say_answer
 from ..config import AgentSettings
 from ..events import Listener, null_listener, without_tokens
@@ -53,8 +54,11 @@ class AgentSearch:
         self._web = web
 
     def suits(self, question: str) -> bool:
-        """Check whether `auto` takes this mode: for questions of two steps, without a model."""
-        return self._auto and find_hop(question) is not None
+        """Check whether `auto` takes this mode: for questions of two steps, without a model.
+
+        What is to be summed up is looked up by its description, which has no steps.
+        """
+        return self._auto and find_hop(question) is not None and not asks_to_sum_up(question)
 
     def answer(
         self,

@@ -210,3 +210,18 @@ def test_organisations_are_told_of_all_documents(engine: KnowledgeEngine) -> Non
     chinese = engine.ask("资料里出现了哪些机构？")
     assert chinese.text.startswith("提到最多的机构：")
     assert "创办于1958年" in chinese.text
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Summarise the minutes of the town council in November 2016",
+        "Please sum up what the town council decided and discussed in November 2016.",
+    ],
+)
+def test_minutes_are_summed_up_item_by_item(engine: KnowledgeEngine, question: str) -> None:
+    answer = engine.ask(question)
+
+    assert answer.route is not None
+    assert answer.route.mode == "global"
+    assert all(item in answer.text for item in ("Brannock Tidal Scheme:", "Harbour dues:"))

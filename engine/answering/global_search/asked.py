@@ -311,6 +311,12 @@ _TOLD_BY = re.compile(
     r"(?:\((?![^)]*\b(?:who|what|when|where|why|how|which)\b)[^)]*\))?\W*$",
     re.IGNORECASE,
 )
+_DECIDED = re.compile(
+    r"\b(?:sum up|summari[sz]e|recap|condense)\s+what\s+"
+    r"(?P<part>(?!(?:the |these |all )?(?:documents?|papers?|texts?|files?|books?|people|they)\b)"
+    r"[\w'’ -]{3,60}? (?:decided|discussed|agreed|resolved|debated|voted)\b[^.;:!?]{0,80}?)\W*$",
+    re.IGNORECASE,
+)
 _DESCRIBED_ZH = re.compile(
     r"^(?P<part>[^，。？！我你]{4,40}的?[那这]一?[回章节段])[，,。]?(?:[你请帮我给]|麻烦|能不能)*"
     r"(?:的?(?:主要)?内容是什么"
@@ -337,7 +343,7 @@ _DOCUMENT = re.compile(
 )
 _A_DOCUMENT = re.compile(
     r"\b(?:manual|guide|handbook|book|faq|chapter|section|reference|documentation|tutorial|report"
-    r"|minutes|charter|contract|agreement|letter|interview|diary|log|specification|novel|paper"
+    r"|minutes|charter|contract|agreement|letter|interview|diary|log|notebook|transcript|memo|specification|novel|paper"
     r"|press release|catalogue|obituary|meeting|account(?= of))s?\b"
     r"|手册|指南|书$|章$|(?:第.{1,4}|[这那]一?)[节回]$|常见问题|参考|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|公告|小说|论文|问答"
     r"|会[谈议](?=$|上|的)",
@@ -472,6 +478,8 @@ def without_closing(question: str) -> str:
     if found := _DESCRIBED_ZH.search(question):
         return f"概括一下{found['part']}"
     bare = _CLOSING.sub("", question)
+    if found := _DECIDED.search(bare):
+        return f"Summarise the meeting about {found['part']}"
     found = _DESCRIBED.search(question) or _TOLD_BY.search(bare)
     if found is None:
         return bare

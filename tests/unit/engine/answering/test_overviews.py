@@ -823,6 +823,10 @@ def test_a_document_that_is_only_called_so_is_described_by_nothing() -> None:
             "What does the report on the missing oil conclude?",
             "Summarise the report about the missing oil",
         ),
+        (
+            "Please sum up what the harbour board decided in May 1912.",
+            "Summarise the meeting about the harbour board decided in May 1912",
+        ),
         ("灯被吹灭的那一回，内容是什么？", "概括一下灯被吹灭的那一回"),
         ("灯被吹灭的那一回写了什么？", "概括一下灯被吹灭的那一回"),
     ],
@@ -839,6 +843,7 @@ def test_a_part_that_a_sentence_describes_is_summed_up(question: str, plain: str
         "There is a letter about the rent. What sum is owed?",
         "The museum has a page on opening hours. Tell me when it closes on Sunday?",
         "What does the letter of 3 May say?",
+        "Summarise what the documents agreed on about lamps.",
         "What did the article on page 3 report?",
         "What does the document on fire safety say (and who signed it)?",
         "合同里关于违约金的那一节写了什么金额？",
