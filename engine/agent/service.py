@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..answering.answerer import LocalAnswerer
-from ..answering.global_search.asked import asks_to_sum_up
 from ..answering.synthesis import say_answer
 from ..config import AgentSettings
 from ..events import Listener, null_listener, without_tokens
@@ -20,6 +20,12 @@ from .rules import decide_by_rules
 from .runner import AgentTools, Decide, Recall, run_agent
 from .state import Limits
 from .web import WebSearch, search_web
+
+_SUMS_UP = re.compile(
+    r"\W*(?:please |can you |could you )?(?:sum up|summari[sz]e|recap|condense|outline)\b"
+    r"|\W*(?:请|帮我|麻烦)*(?:概括|总结|概述|归纳)",
+    re.IGNORECASE,
+)
 
 
 class AgentSearch:
@@ -58,7 +64,7 @@ class AgentSearch:
 
         What is to be summed up is looked up by its description, which has no steps.
         """
-        return self._auto and find_hop(question) is not None and not asks_to_sum_up(question)
+        return self._auto and find_hop(question) is not None and not _SUMS_UP.match(question)
 
     def answer(
         self,

@@ -294,10 +294,11 @@ def _behind_title(text: str, start: int, end: int) -> int:
 
 
 _ITEM = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)、])[ \t]+(.*)")
-_TERM = re.compile(r"[^:：—–(（\n]{0,80}")
+_TERM = re.compile(r"[*`_ ]*((?:(?!\s-\s|\.\s)[^:：—–(（，*`\n]){0,80})")
 """Beginning of an item, in which the term that it explains stands."""
 _SHARED = re.compile(
-    r"\s(?:in|for|on|within|inside|under|from)\s(?:(?:the|an?|my|our|your|this)\s)?(?-i:[a-z]).*",
+    r"\sin\s.*"
+    r"|\s(?:for|on|within|inside|under|from)\s(?:(?:the|an?|my|our|your|this)\s)?(?-i:[a-z]).*",
     re.I | re.S,
 )
 
@@ -305,7 +306,9 @@ _SHARED = re.compile(
 def bare_sides(sides: Sequence[str]) -> tuple[str, ...]:
     """Return the sides without what the last one says of all: *Back and Close in a window*."""
     last = _SHARED.sub("", sides[-1])
-    if any(map(_SHARED.search, sides[:-1])) or not last or last in sides[:-1]:
+    own = set(tokens(last))
+    is_within = any(own <= set(tokens(side)) for side in sides[:-1])
+    if any(map(_SHARED.search, sides[:-1])) or is_within:
         return tuple(sides)
     return (*sides[:-1], last)
 
@@ -358,7 +361,7 @@ def _items(block: ExcerptBlock, source: str) -> Iterator[tuple[list[str], Excerp
         if term is not None and count_words(told) >= LEAST_WORDS:
             start = block.start + starts[row]
             item = replace(block, form="entry", start=start, end=start + len(text), text=text)
-            yield tokens(term.group()), item
+            yield tokens(term[1]), item
 
 
 def told_by_items(

@@ -645,23 +645,25 @@ def _beside(
     """Return what compares all sides, a list that explains them or a block, else one for each."""
     names = bare_sides(sides)
     told = told_by_items(question, names, blocks, passages, read)
+    is_told = bool(told) and (told[0].logit is None or told[0].logit >= UNSURE)
     both = [one for one in candidates if is_of_all(one.block, names)]
     together: list[Excerpt] = []
     if both:
         best, *_ = _best(
             question, "comparison", both[:READ_BLOCKS], passages, wanted=wanted, read=read
         )
-        if told and (told[0].logit or 0.0) >= (best.logit or 0.0) - DISPUTED:
+        if is_told and (told[0].logit or 0.0) >= (best.logit or 0.0) - CLOSE["en"]:
             return told
         together = [extended(best, passages[best.block.passage], text_at, whole=WHOLE_STEPS)]
         titled = all(set(tokens(side)) <= set(tokens(best.block.heading)) for side in names)
-        if items := items_of_sides(names, blocks, passages, best.block):
+        is_sure = best.logit is None or best.logit >= UNSURE
+        if is_sure and (items := items_of_sides(names, blocks, passages, best.block)):
             kept = (replace(best, block=item) for item in items)
             below = [short_excerpt(one, passages[one.block.passage]) for one in kept]
             return [*together, *(each for each in below if not _covers(together[0], each))]
         if titled or best.logit is None or best.logit >= BOTH[language_of(question)]:
             return together
-    if told:
+    if is_told:
         return told
     found: list[Excerpt] = []
     for side, name in zip(sides, names, strict=True):
@@ -676,6 +678,8 @@ def _beside(
     )
     if len(apart) == len(sides) or together:
         return apart if len(apart) == len(sides) else together
+    if told:
+        return told
     best, *others = _best(
         question, "explanation", candidates[:READ_BLOCKS], passages,
         wanted=wanted, read=read, is_alone=False,

@@ -99,14 +99,21 @@ _READER = (
     r"(?:i|we|you|one|(?:an? )?(?:(?:complete|total|absolute|new) )?"
     r"(?:beginners?|newcomers?|novices?|readers?))"
 )
+_FIRST_ZH = (
+    r"(?:(?:哪|什么)(?:[几些一])?(?:[章节部篇本份个]分?)?(?:书|文件|文档|文章|章节|资料)?|哪[里儿])"
+)
+_END = r"(?=\s*(?:[,，.。?？!！;；]|and (?:which|what)\b|if (?:i am|i['’]m|you are) new\b|$))"
 _WHERE_TO_BEGIN = re.compile(
     rf"\bwhere (?:should|do|can|would|must|shall) {_READER} (?:best |first )?(?:begin|start)"
-    r"(?: (?:reading|first))?(?=\s*(?:[,?!.;]|and (?:which|what)\b|$))"
-    rf"|\bwhat (?:should|must|do) {_READER} read first(?=\s*(?:[,?!.;]|$))"
+    rf"(?: (?:reading|first))?{_END}"
+    rf"|\bwhat (?:should|must|do) {_READER} read first(?: in (?:this|the) \w+)?{_END}"
     r"|\bwhich (?:chapter|part|section|document|book|page|file|text)s? (?:should|must|do) "
-    rf"{_READER} (?:read first|(?:start|begin) with)\b"
-    r"|先[看读](?:哪|什么)(?:一?[章节部篇本份些]分?|里|儿|个?(?:部分|文件|文档|章节|资料))?(?=[，。？?！；]|$)"
-    r"|从(?:哪|什么地方|何处)[^，。？?]{0,4}[看读]起|从哪[里儿]?(?:开始[看读]|入手)(?=[，。？?！；]|$)",
+    rf"{_READER} (?:read first|(?:start|begin) with){_END}"
+    r"|\bwhat(?:['’]s| is) the (?:best |right )?reading order(?: of (?:these|the) \w+)?\W*$"
+    r"|(?:^\W*|(?:新手|初学者?|我们?|该|资料|文档|书|手册)[^，。？?]{0,6})"
+    rf"(?:先[看读]{_FIRST_ZH}|从(?:哪[里儿]?|什么地方|何处)[^，。？?]{{0,4}}"
+    rf"(?:[看读]起|开始[看读]|入手)){_END}"
+    r"|阅读顺序(?:是什么|如何|怎样)?\W*$",
     re.IGNORECASE,
 )
 

@@ -312,9 +312,10 @@ _TOLD_BY = re.compile(
     re.IGNORECASE,
 )
 _DECIDED = re.compile(
-    r"\b(?:sum up|summari[sz]e|recap|condense)\s+what\s+"
-    r"(?P<part>(?!(?:the |these |all )?(?:documents?|papers?|texts?|files?|books?|people|they)\b)"
-    r"[\w'’ -]{3,60}? (?:decided|discussed|agreed|resolved|debated|voted)\b[^.;:!?]{0,80}?)\W*$",
+    r"\b(?:sum up|summari[sz]e|recap|condense)\s+what\s+(?P<part>(?!happen)(?:[\w'’-]+ ){0,4}?"
+    r"(?:council|board|committee|commission|cabinet|parliament|assembly|jury|team|members|delegates"
+    r"|participants|ministers|we) (?:decided|discussed|agreed|resolved|debated|voted)\b"
+    r"[^.;:!?]{0,80}?)\W*$",
     re.IGNORECASE,
 )
 _DESCRIBED_ZH = re.compile(

@@ -67,10 +67,18 @@ _SEVERAL = re.compile(
 )
 """Several parts of a kind: *chapters 2 to 4*, *sections 4.1 and 4.3*, 第三到第五回."""
 _ONE = re.compile(
-    rf"(?P<between>[^\W\d_]+(?=\s)|[,&–-])?[\s第]*(?:\b(?P<kind>{_EN})\s+)?(?P<number>{_UNIT})"
-    rf"|(?P<between_han>[、，和与及到至–-])?[\s第]*(?P<han>{_HAN_NUMBER})\s*(?P<unit>[{_ZH}])?",
+    rf"(?P<between>[^\W\d_]+(?=\s)|[,&–-])?\s*(?:\b(?P<kind>{_EN})\s+)?(?P<number>{_UNIT})",
     re.IGNORECASE,
 )
+_ONE_HAN = re.compile(
+    rf"(?P<between>[、，和与及到至–-])?[\s第]*(?P<number>{_HAN_NUMBER})\s*(?P<unit>[{_ZH}])?"
+)
+_AFTER = re.compile(
+    r"\s*(?:[,.;:?!]|$|(?:of|in|from)\b(?! (?:its|them|it)\b)"
+    r"|(?:please|briefly|for|say|cover|tell|about)\b)",
+    re.IGNORECASE,
+)
+"""What may stand behind *chapter 2 and 3*, where the second number counts nothing else."""
 _TO = frozenset(("to", "through", "-", "–", "到", "至"))
 _MOST_PARTS = 8
 """Parts that a question may name together."""
@@ -220,24 +228,29 @@ def for_each_part(question: str) -> list[str]:
 def _names_of(found: re.Match[str]) -> list[str]:
     """Return the names of several parts of one kind; none where they are of different kinds."""
     own = _KINDS.get((found["kind"] or "appendix").casefold(), "appendix")
-    ones = [*_ONE.finditer(found["numbers"] or found["han"])]
-    units = [one["unit"] for one in ones if one["unit"]]
+    pattern = _ONE_HAN if found["han"] else _ONE
+    ones = [*pattern.finditer(found["numbers"] or found["han"])]
+    if len({_is_letter(one["number"]) for one in ones}) > 1:  # *chapter 2 and I*
+        return []
+    unit = ""
     if found["han"]:
-        is_one_kind = len(set(units)) == 1 and ones[-1]["unit"] is not None
+        units = {one["unit"] for one in ones if one["unit"]}
+        unit = ones[-1]["unit"] or ""
+        is_one_kind = units == {unit}
     else:
         others = [one["kind"] for one in ones[1:]]
         is_one_kind = all(_KINDS[one.casefold()] == own for one in others if one)
-        joined = {(one["between"] or "").casefold() for one in ones[1:]}
-        is_one_kind &= bool(found["plural"]) or all(others) or joined <= {"and", "to", "through"}
-    numbers: list[str] = []
-    for one in ones:
-        number = one["number"] or one["han"]
-        is_to = (one["between"] or one["between_han"] or "").casefold() in _TO
-        numbers += _between(numbers[-1], number) if is_to and numbers else [number]
-    is_one_kind &= len({_is_letter(number) for number in numbers}) == 1
+        between = {one["between"] for one in ones[1:]}
+        is_plain = bool(_AFTER.match(found.string, found.end())) and "," not in between
+        is_one_kind &= bool(found["plural"]) or all(others) or is_plain
     if not is_one_kind:
         return []
-    named = (f"第{each}{units[-1]}" if found["han"] else f"{own} {each}" for each in numbers)
+    numbers: list[str] = []
+    for one in ones:
+        is_to = (one["between"] or "").casefold() in _TO
+        number = one["number"]
+        numbers += _between(numbers[-1], number) if is_to and numbers else [number]
+    named = (f"第{each}{unit}" if unit else f"{own} {each}" for each in numbers)
     return list(dict.fromkeys(named))
 
 

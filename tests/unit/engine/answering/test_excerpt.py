@@ -405,7 +405,7 @@ def test_both_sides_of_a_comparison_stand_beside_each_other() -> None:
     assert [citation.title for citation in draft.citations] == ["Gull", "Petrel"]
 
 
-@pytest.mark.parametrize("mark", ["\n  - ", "\n  ", ": "])
+@pytest.mark.parametrize("mark", ["\n  - ", "\n  ", ": ", " - "])
 def test_items_of_a_list_that_explain_the_sides_are_shown_alone(mark: str) -> None:
     kinds = {"Gull": "is a boat for mail.", "Petrel": "is one for towing.", "Tern": "is a ferry."}
     items = "\n".join(f"- `{name}`{mark}The {name} {told}" for name, told in kinds.items())
@@ -453,6 +453,21 @@ def test_a_block_that_compares_is_shown_before_items_that_only_name_the_sides() 
     assert [each.title for each in draft.citations] == ["Manual"]
 
 
+def test_items_that_a_reader_rejects_stand_behind_what_each_side_is() -> None:
+    notes = _passage(
+        "## To do\n\n- Gull: call the owners before noon.\n- Petrel: paint the hull.\n"
+    )
+    kinds = [_passage("The Gull is a mail boat of the port.", name="Gull"),
+             _passage("The Petrel is a tug of the port.", name="Petrel")]  # fmt: skip
+
+    draft = _asked(
+        "What is the difference between Gull and Petrel?", [notes, *kinds],
+        read=_reads(mail=6.0, tug=6.0),
+    )  # fmt: skip
+
+    assert [each.title for each in draft.citations] == ["Gull", "Petrel"]
+
+
 @pytest.mark.parametrize(
     ("sides", "bare"),
     [
@@ -460,6 +475,8 @@ def test_a_block_that_compares_is_shown_before_items_that_only_name_the_sides() 
         (("Chase", "Bank of America"), ("Chase", "Bank of America")),
         (("Hull", "Stoke on Trent"), ("Hull", "Stoke on Trent")),
         (("a tax", "a tax on income"), ("a tax", "a tax on income")),
+        (("sick leave", "leave for training"), ("sick leave", "leave for training")),
+        (("TCP", "UDP in Linux"), ("TCP", "UDP")),
     ],
 )
 def test_what_is_said_of_all_sides_is_no_part_of_the_last(

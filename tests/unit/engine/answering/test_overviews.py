@@ -844,6 +844,8 @@ def test_a_part_that_a_sentence_describes_is_summed_up(question: str, plain: str
         "The museum has a page on opening hours. Tell me when it closes on Sunday?",
         "What does the letter of 3 May say?",
         "Summarise what the documents agreed on about lamps.",
+        "Summarise what was decided",
+        "Summarise what happened before the board voted",
         "What did the article on page 3 report?",
         "What does the document on fire safety say (and who signed it)?",
         "合同里关于违约金的那一节写了什么金额？",
@@ -873,6 +875,12 @@ def test_a_fact_beside_a_part_that_is_described_is_asked_for(question: str) -> N
         ("他从哪年开始学医？", False),
         ("警方从哪里入手调查此案？", False),
         ("故障时先看哪个日志？", False),
+        ("医生先看什么？", False),
+        ("调试网络问题从哪里入手？", False),
+        ("Which page should I start with to install a package?", False),
+        ("应该先读哪些文档？", True),
+        ("先看哪本书？", True),
+        ("What should I read first if I am new?", True),
     ],
 )
 def test_what_to_read_first_is_asked_by_readers_of_the_whole(question: str, asks: bool) -> None:

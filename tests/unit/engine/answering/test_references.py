@@ -129,6 +129,9 @@ def test_a_quoted_title_is_a_heading_without_its_number_or_a_good_part_of_one() 
         ("Sum up appendices A and B", ["A", "B"]),
         ("概括第三回到第五回的内容", ["3", "4", "5"]),
         ("第三、四回讲了什么？", ["3", "4"]),
+        ("概括第 3 章到第 5 章", ["3", "4", "5"]),
+        ("Summarise chapters I to III", ["1", "2", "3"]),
+        ("Summarise chapter 1-3", ["1", "2", "3"]),
         ("Summarise chapters 1-3 and 5", ["1", "2", "3", "5"]),
         ("Summarise appendices A to C", ["A", "B", "C"]),
     ],
@@ -153,6 +156,8 @@ def test_several_parts_are_each_referred_to(question: str, parts: list[str]) -> 
         "Summarise chapter 3 - 2 sentences.",
         "Summarise chapter 3, 5 lines",
         "Summarise part 2 and 3 things to remember",
+        "Summarise chapter 4 and one example from it",
+        "Summarise section 3 and two of its arguments",
         "Summarise chapter 3, 4 of them matter",
     ],
 )
