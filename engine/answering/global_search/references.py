@@ -78,7 +78,7 @@ _AFTER = re.compile(
     r"|(?:please|briefly|for|say|cover|tell|about)\b)",
     re.IGNORECASE,
 )
-"""What may stand behind *chapter 2 and 3*, where the second number counts nothing else."""
+"""Text behind *chapter 2 and 3* where the second number counts nothing else."""
 _TO = frozenset(("to", "through", "-", "–", "到", "至"))
 _MOST_PARTS = 8
 """Parts that a question may name together."""
