@@ -270,8 +270,17 @@ def test_a_chapter_is_told_by_its_number_of_the_book_that_is_named(
         numbered = engine.ask("What does chapter 2 of the Sails Guide say?")
         section = engine.ask("Summarise section 3.2 of the lamps guide.")
         titled = engine.ask('Summarise the part called "Care of Wicks".')
+        several = engine.ask("Summarise chapters 1 and 2 of the Sails Guide.")
+        absent = engine.ask("Summarise chapters 2 to 9 of the Sails Guide.")
+        first = engine.ask("Where should a beginner begin?")
         other = engine.ask("What happens in chapter 2 of Moby Dick?")
 
+    assert several.text.startswith("Ropes")
+    assert "\nMasts" in several.text
+    assert {each.document_id for each in several.citations} == {"sails/1.md", "sails/2.md"}
+    assert [each.number for each in several.citations] == list(range(1, len(several.citations) + 1))
+    assert not absent.text.startswith("Masts")
+    assert "To begin with (The Lamps Guide): Oil" in first.text
     assert {each.document_id for each in numbered.citations} == {"sails/2.md"}
     assert numbered.mode == "global"
     assert numbered.text.startswith("Masts")
@@ -615,6 +624,10 @@ def test_a_model_is_shown_the_part_that_a_question_names(
         "data/corpus/events/averill-inquiry-report.pdf"
     }
     check_quotes(written, answer)
+
+    several = written.ask("Summarise sections 2.3 and 3.1 of the Averill Inquiry", mode="global")
+    (ranked,) = (step for step in several.trace if step.stage == "rank")
+    assert ranked.figures["chunks"] == 2
 
 
 def test_no_report_is_written_for_somebody_who_may_not_see_every_document(

@@ -80,19 +80,22 @@ def is_titled(title: str, found: Found, *, least: float = _TITLED, mostly: float
     return own >= mostly * len(words)
 
 
-def part_referred(scene: GlobalContext) -> Sequence[Chunk]:
-    """Return the chunks of the part that a question names and asks to sum up; none without."""
-    reference = read_reference(without_closing(scene.question))
-    if reference is None or not (reference.is_all or asks_to_sum_up(scene.question)):
-        return ()
-    return referred_part(scene, reference, scene.by_document)
+def parts_referred(scene: GlobalContext) -> list[tuple[GlobalContext, Sequence[Chunk]]]:
+    """Return the chunks of each part that a question names and asks to sum up, in its order.
 
-
-def of_each_part(scene: GlobalContext) -> list[GlobalContext]:
-    """Return a question about several parts as one about each; none unless all are there."""
-    several = for_each_part(scene.question)
-    each = [replace(scene, question=one) for one in several if len(several) > 1]
-    return each if all(part_referred(one) for one in each) else []
+    With them stands a question about that part alone. None unless all parts are there.
+    """
+    found: list[tuple[GlobalContext, Sequence[Chunk]]] = []
+    for question in for_each_part(scene.question):
+        one = scene if question == scene.question else replace(scene, question=question)
+        reference = read_reference(without_closing(question))
+        if reference is None or not (reference.is_all or asks_to_sum_up(question)):
+            return []
+        part = referred_part(one, reference, scene.by_document)
+        if not part:
+            return []
+        found.append((one, part))
+    return found
 
 
 _READER = (
@@ -124,17 +127,19 @@ def asks_where_to_begin(question: str) -> bool:
 
 
 def part_asked(
-    scene: GlobalContext, by_document: Mapping[str, Sequence[str]]
+    scene: GlobalContext, referred: Sequence[Chunk] = ()
 ) -> tuple[Asked, Sequence[Chunk]]:
     """Return what is asked, and the chunks of the document or section that it is asked of.
 
-    None of them where the whole or a subject is asked about.
+    None of them where the whole or a subject is asked about. `referred`: those of a part that is
+    named by number or title.
     """
+    by_document = scene.by_document
     if asks_where_to_begin(scene.question):
         return Asked(scene.question, None, ()), ()
     asked = Asked.read(scene.question, scene.weight)
-    if part := part_referred(scene):
-        return replace(asked, subject=(), aspect=None, kinds=()), part
+    if referred:
+        return replace(asked, subject=(), aspect=None, kinds=()), referred
     names_part = bool(asked.part) and asked.names_part
     if not asked.subject and not names_part:
         return asked, ()

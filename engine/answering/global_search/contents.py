@@ -27,9 +27,9 @@ from .about import (
     FEW_BELOW,
     asks_where_to_begin,
     begun_below,
-    of_each_part,
     part_asked,
     parts_about,
+    parts_referred,
 )
 from .asked import Found, find_subject, tokens_of
 from .context import GlobalContext
@@ -119,20 +119,22 @@ _QUOTED = re.compile(r"\W*[\"“‘']\w|.*[“\"][^”\"]{40}")
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
     """Return the overview that a question asks for, of the documents that may be seen."""
     cited = CitedSentences()
-    drafts = [_told(one, watch, cited) for one in of_each_part(scene)]
-    if not drafts:
-        return _told(scene, watch, cited)
+    parts = parts_referred(scene) or [(scene, ())]
+    drafts = [_told(one, watch, cited, part) for one, part in parts]
+    drafts = [one for one in drafts if not one.abstained] or drafts[:1]
     return replace(drafts[-1], text="\n\n".join(one.text for one in drafts))
 
 
-def _told(scene: GlobalContext, watch: Tracer, cited: CitedSentences) -> Draft:
+def _told(
+    scene: GlobalContext, watch: Tracer, cited: CitedSentences, referred: Sequence[Chunk]
+) -> Draft:
     """Return the overview that a question asks for of one part, or of the whole."""
     by_document = scene.by_document
 
     def whole(name: str) -> Sequence[Chunk]:
         return scene.ordered(by_document.get(name, ()))
 
-    asked, part = part_asked(scene, by_document)
+    asked, part = part_asked(scene, referred)
     found, about = Found({}, {}, {}), list[Unit]()
     chunks: Iterable[Chunk] = part
     told = not part and bool(asked.subject)

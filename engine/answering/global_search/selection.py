@@ -28,7 +28,7 @@ from ...storage.graph_api import (
 )
 from ...storage.tokenization import tokens
 from ...types import Usage
-from .about import part_referred
+from .about import parts_referred
 from .context import BatchLLM, CandidatePoints, GlobalContext, best_of, call_batch
 from .map_reduce import (
     MAP_OUTPUT_TOKENS,
@@ -293,12 +293,12 @@ def _shown(report: Report, limit: int, count: TokenCount) -> str:
 def from_passages(scene: GlobalContext, watch: Tracer) -> CandidatePoints:
     """Gather the most promising passages, whole and below their document's title.
 
-    They are those of the part that a question names, *chapter 7*, in their order. A question that
+    They are those of the parts that a question names, *chapter 7*, in their order. A question that
     names no subject tells no passage from another: it is answered from one level's reports, those
     that are missing written first, and from the passages that bring most names together where there
     are none.
     """
-    part = dict.fromkeys(chunk.id for chunk in part_referred(scene))
+    part = dict.fromkeys(chunk.id for _, some in parts_referred(scene) for chunk in some)
     if not part and scene.generic and scene.reports:
         return from_one_level(scene, watch)
     promising = {key: 1.0 / (1 + at) for at, key in enumerate(part)} or _promising(scene)
