@@ -29,7 +29,7 @@ from .analysis import (
     is_person_unknown,
     stating,
 )
-from .block_candidates import READ_PASSAGES, Reader
+from .block_candidates import READ_PASSAGES, Reader, bare_sides
 from .blocks import count_words
 from .chinese.fact_questions import fact_question
 from .chinese.facts import mentions_fact, stated_facts
@@ -45,6 +45,7 @@ from .excerpt import (
 from .extent import Excerpt
 from .intent import (
     Intent,
+    compared_sides,
     plainly_asked,
     question_intent,
     spells_out,
@@ -173,7 +174,9 @@ def _answer_within(
             intent=intent, weight=weight, chooser=chooser, read=read, text_at=text_at,
             one_excerpt=one_excerpt, is_stated=is_stated,
         )  # fmt: skip
-        is_doubted = intent == "comparison" and draft.figures["unknown"] > 0
+        is_doubted = intent == "comparison" and (
+            draft.figures["unknown"] > 0 or _is_side_unsaid(question, passages)
+        )
         is_doubted |= not is_stated and (
             is_person_unknown(question, passages) or is_of_other_names(question, passages)
         )
@@ -191,6 +194,14 @@ def _answer_within(
     rows.sort(key=lambda row: -analysis.weighed[row].score)
     spelt = replace(analysis, rows=rows[:1], span=None, compared=None)
     return told(spelt, is_stated=True) if rows else draft
+
+
+def _is_side_unsaid(question: str, passages: Sequence[Passage]) -> bool:
+    """Check for a side of a comparison of which no passage has a word."""
+    held = set(tokens("\n".join(f"{each.title}\n{each.text}" for each in passages)))
+    sides = bare_sides(compared_sides(question) or (question,))
+    words = (frozenset[str]().union(*map(lexical_variants, tokens(side))) for side in sides)
+    return not all(map(held.intersection, words))
 
 
 def _told(

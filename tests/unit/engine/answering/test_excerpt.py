@@ -453,6 +453,13 @@ def test_a_block_that_compares_is_shown_before_items_that_only_name_the_sides() 
     assert [each.title for each in draft.citations] == ["Manual"]
 
 
+@pytest.mark.parametrize(("other", "doubted"), [("puffin", True), ("petrel", False)])
+def test_a_comparison_with_what_no_passage_names_is_doubted(other: str, doubted: bool) -> None:
+    draft = ask(f"What is the difference between the gull and the {other}?")
+
+    assert draft.text.startswith(HESITATION["en"]) is doubted
+
+
 def test_items_that_a_reader_rejects_stand_behind_what_each_side_is() -> None:
     notes = _passage(
         "## To do\n\n- Gull: call the owners before noon.\n- Petrel: paint the hull.\n"
