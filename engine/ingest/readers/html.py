@@ -77,11 +77,13 @@ def page_tree(source: str) -> HtmlElement:
 
 
 def _is_permalink(link: HtmlElement) -> bool:
-    """Check for a sign, such as the "¶" behind a heading, that links to a place of its own page."""
-    if not (link.get("href") or "").startswith("#"):
+    """Check for a link to a place of its own page: a sign, as "¶", or that place's own number."""
+    target = link.get("href") or ""
+    if not target.startswith("#"):
         return False
     text = "".join(link.itertext()).strip()
-    return bool(text) and not any(map(str.isalnum, text))
+    is_number = text.isdecimal() and target == f"#{text}"
+    return is_number or (bool(text) and not any(map(str.isalnum, text)))
 
 
 def _shallow(source: str) -> Iterator[str]:
@@ -575,17 +577,22 @@ def read_web_page(data: bytes) -> Content:
 
 
 def _site_names(tree: HtmlElement) -> tuple[str | None, str | None]:
-    """Return the page's title and first top-level heading."""
+    """Return the page's title and first top-level heading.
+
+    Of several such headings the first is not the title where it ends the `title` as a site's name.
+    """
     titles = [
         one_line(found.text_content())
         for found in tree.xpath("//head/title | //body//title[not(ancestor::svg)]")
     ]
-    headings = [one_line(found.text_content()) for found in tree.xpath("//h1")]
+    headings = [*filter(None, (one_line(found.text_content()) for found in tree.xpath("//h1")))]
     title = _SITE_NAME.sub("", next(filter(None, titles), "")) or None
-    heading = next(filter(None, headings), None)
-    if title is None or (heading and heading.casefold() in title.casefold()):
-        return heading, heading
-    return title, heading
+    heading = next(iter(headings), None)
+    if title is None or heading is None or heading.casefold() not in title.casefold():
+        return title or heading, heading
+    if title.casefold().endswith(f" - {heading.casefold()}"):  # the site's name, not the page's
+        return next((each for each in headings if each != heading), heading), heading
+    return heading, heading
 
 
 def _main_text(source: str, tree: HtmlElement) -> str:

@@ -118,8 +118,10 @@ _BLOCK = re.compile(
     "|footer|form|header|hr|html|legend|li|main|menu|[ou]l|p|section|summary|table|t[rhd]"
 ).fullmatch
 _CODE = frozenset({"code", "kbd", "samp", "tt"})
+_CODE_CLASSES = frozenset({"code", "screen", "verbatim"})
 _LONGEST_CODE = 200
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_NUMBERED_TITLE = re.compile(r"(\d{1,2}(?:\.\d{1,2}){1,4})\.? +[^\W\d_].{0,98}[^\s.,;:!]")
 _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
 _AROUND_BREAK = re.compile(r" *\n[ \n]*")
 _LANGUAGE = re.compile(r"\b(?:language|lang|highlight-source|brush:)[- ]?([a-z0-9+#]+)", re.I)
@@ -187,9 +189,12 @@ class _Writer:
         elif tag in _HEADINGS:
             title = one_line_text(element)
             self.heading(f"{'#' * _HEADINGS[tag]} {title}" if title else "")
+        elif tag == "p" and not self.indents and (level := _numbered_title(element)):
+            self.heading(f"{'#' * level} {one_line_text(element)}")
         elif tag == "pre":
-            code = element.text_content().strip("\n").rstrip()
-            self.block(f"```{_language(element)}\n{code}\n```" if code.strip() else "")
+            self.code(element, "\n".join(_lines_of(element)))
+        elif tag == "p" and _CODE_CLASSES.intersection((element.get("class") or "").split()):
+            self.code(element, "\n".join(map(str.strip, _lines_of(element))))
         elif tag == "table" and is_data_table(element):
             self.block(html_table(element))
         elif tag in _CODE and (code := _inline_code(element)):
@@ -253,6 +258,11 @@ class _Writer:
             self.indents = [""] * len(self.indents)
         self.block(text)
 
+    def code(self, element: HtmlElement, text: str) -> None:
+        """Write lines of code as a fenced block."""
+        lines = text.strip("\n").rstrip()
+        self.block(f"```{_language(element)}\n{lines}\n```" if lines.strip() else "")
+
     def block(self, text: str) -> None:
         """Write a block after its item's mark or inline."""
         self.flush_before(text)
@@ -286,6 +296,30 @@ class _Writer:
             parts += [gap, block]
             before = close
         return "".join(parts[1:])
+
+
+def _lines_of(code: HtmlElement) -> list[str]:
+    """Return the lines of code as a browser breaks them."""
+    if code.find(".//br") is None:
+        return [code.text_content()]
+    lines = [""]
+    for part in code.xpath(".//text() | .//br"):
+        if isinstance(part, str):
+            lines[-1] += part
+        else:
+            lines.append("")
+    return lines
+
+
+def _numbered_title(element: HtmlElement) -> int:
+    """Return the level of a paragraph that is a numbered heading, all bold or a link's target."""
+    found = _NUMBERED_TITLE.fullmatch(one_line_text(element))
+    if found is None:
+        return 0
+    text = element.text_content().strip()
+    target = any(link.get("name") or link.get("id") for link in element.iter("a"))
+    bold = any(text == part.text_content().strip() for part in element.iter("b", "strong"))
+    return found.group(1).count(".") + 1 if target or bold else 0
 
 
 def _inline_code(element: HtmlElement) -> str:

@@ -128,6 +128,51 @@ def test_a_sign_behind_a_heading_that_links_to_it_is_no_text() -> None:
     assert "See § 1 for all" in content.text
 
 
+def test_the_number_of_a_paragraph_that_links_to_itself_is_no_text() -> None:
+    page = (
+        "<main><label><a href='#4'>4</a></label><p id='4'>The image is built in a chroot.</p>"
+        "<p>It takes long<a href='#note-1'>1</a>, as <a href='#sizes'>sizes</a> tell.</p></main>"
+    )
+    found = text(page)
+    assert found == "The image is built in a chroot.\n\nIt takes long1, as sizes tell."
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "expected"),
+    [
+        ("<p class=x><a name='h4.1'></a> 4.1 What is it?</p>", "## 4.1 What is it?"),
+        ("<p><b>2.10.3 <i>The</i> menu</b></p>", "### 2.10.3 The menu"),
+        ("<p><b>4.1</b> What is it?</p>", "4.1 What is it?"),
+        ("<p><b>4.5 million people.</b></p>", "4.5 million people."),
+        ("<ul><li><p><b>1.1 Boats</b></p></li></ul>", "- 1.1 Boats"),
+    ],
+)
+def test_a_numbered_paragraph_that_is_bold_or_a_target_is_a_heading(
+    paragraph: str, expected: str
+) -> None:
+    assert text(paragraph) == expected
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "<p class='code'>\n $ cd boats <br>\n$ ls<br>\n</p>",
+        "<pre>$ cd boats\n$ ls</pre>",
+        "<pre>$ cd boats<br>$ ls</pre>",
+    ],
+)
+def test_lines_of_code_are_broken_as_in_a_browser(code: str) -> None:
+    assert text(code) == "```\n$ cd boats\n$ ls\n```"
+
+
+def test_a_first_heading_that_is_the_name_of_the_site_is_not_the_title() -> None:
+    page = (
+        "<head><title>basics - The Boat Manual</title></head><h1>The Boat Manual</h1>"
+        "<h1>The basics</h1><p>Boats float on the water, as long as they have no holes.</p>"
+    )
+    assert read_web_page(page.encode()).title == "The basics"
+
+
 def test_a_table_for_layout_is_walked() -> None:
     inner = "<table><tr><td>a</td><td>b</td></tr></table>"
     found = text(f"<table><tr><td><h2>Left</h2>{inner}</td><td>Right</td></tr></table>")
