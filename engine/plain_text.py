@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from graph.text.patterns import FENCE
+
 from .prompts import Language, language_of
 
 if TYPE_CHECKING:
@@ -16,7 +18,6 @@ _STRESS = re.compile(r"(\*{1,3}|_{2,3}|`)(?=\S)(.+?)(?<=\S)\1")
 _TABLE_ROW = re.compile(r"\s*\|(?:[^|\n]+\|){2,}\s*$")
 _LIST_ITEM = re.compile(r"^\s*(?:[-*+>]\s+|\d+[.)]\s+)+")
 _MARK = re.compile(r"[\[【［](\s*\d+(?:\s*[,，、–-]\s*\d+)*\s*)[\]】］]")
-_FENCE = "```"
 HEADINGS: dict[Language, str] = {"en": "Nearest in the library:", "zh": "资料库中最接近的内容："}
 
 
@@ -61,7 +62,7 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
 _TO_A_FILE = re.compile(
     r"(?<![\w!\]])\[([^\[\]\n]{1,200})\]\((?![a-zA-Z][\w+.-]{0,20}:)[^()\s]{0,200}[./#][^()\s]{0,200}\)"
 )
-_CODE = re.compile(r"^[ \t]*```.*?(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(rf"^{FENCE.pattern}.*?(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 
 
 def table_cells(text: str) -> tuple[str, ...]:
@@ -124,6 +125,6 @@ def _plain(text: str) -> str:
     """Escape HTML outside of code blocks, in which none is read."""
     lines, in_code = [], False
     for line in text.split("\n"):
-        in_code ^= line.lstrip().startswith(_FENCE)
+        in_code ^= FENCE.match(line) is not None
         lines.append(line if in_code else line.replace("&", "&amp;").replace("<", "&lt;"))
     return "\n".join(lines)

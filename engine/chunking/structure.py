@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from graph.text.cjk import HAN
-from graph.text.patterns import lazy_regex
+from graph.text.patterns import FENCE, lazy_regex
 
 from ..ingest.readers.text import front_matter_end, strip_heading_marks, without_full_stop
 
@@ -134,7 +134,6 @@ def _numbering(text: str) -> tuple[str, int] | None:
 Kind = Literal["heading", "text", "table", "code", "front"]
 
 _LINE = lazy_regex(r"[^\r\n]*(?:\r\n|\r|\n|\Z)")
-_FENCE = lazy_regex(r"[ \t]*(`{3,}|~{3,})")
 _ITEM = lazy_regex(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
 _DELIMITER_CELL = r"[ \t]*+:?-{2,}+:?[ \t]*+"
 _DELIMITER_ROW = lazy_regex(rf"[ \t]*+\|?{_DELIMITER_CELL}(?:\|{_DELIMITER_CELL})*(?:\|[ \t]*+)?$")
@@ -234,7 +233,7 @@ class _Lines:
                 lines, value = heading
                 block = self.taken(lines, "heading")
                 yield Block(start=block.start, end=block.end, kind="heading", heading=value)
-            elif _FENCE.match(self.line(self.at)):
+            elif FENCE.match(self.line(self.at)):
                 yield self.taken(self.fenced(), "code")
             elif self.begins_table():
                 yield self.taken(self.rows(), "table")
@@ -279,7 +278,7 @@ class _Lines:
         return next((line for line in lines if line.strip()), "")
 
     def fenced(self) -> int:
-        opening = _FENCE.match(self.line(self.at))
+        opening = FENCE.match(self.line(self.at))
         mark = opening.group(1) if opening else "```"
         count = 1
         while self.at + count < len(self.spans):
@@ -316,7 +315,7 @@ class _Lines:
 
     def starts_new_block(self) -> bool:
         line, before = self.line(self.at), self.line(self.at - 1)
-        if _ITEM.match(line) or _FENCE.match(line) or line.startswith(("\u3000", "\t")):
+        if _ITEM.match(line) or FENCE.match(line) or line.startswith(("\u3000", "\t")):
             return True
         if len(before) > _LONG_LINE or self.begins_table():
             return True  # a line that long is a paragraph of its own, not one of a set measure

@@ -32,3 +32,7 @@ class _LazyPattern:
 def lazy_regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     """Return the pattern, compiled at the first use; a wrong one raises `re.error` then."""
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
+
+
+FENCE = lazy_regex(r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)、])[ \t]+)?(`{3,}|~{3,})")
+"""The beginning of a line that opens or closes code in Markdown, also as the first of an item."""

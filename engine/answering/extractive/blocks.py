@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Literal
 
 from graph.text.cjk import count_han
+from graph.text.patterns import FENCE
 
 from ...chunking.structure import Block, Section, sections
 from ...plain_text import without_marks
@@ -302,7 +303,7 @@ def _reflowed(text: str) -> str:
     lines: list[str] = []
     is_code = False
     for line in text.split("\n"):
-        is_fence = line.lstrip().startswith("```")
+        is_fence = FENCE.match(line) is not None
         last = lines[-1] if lines else ""
         is_wrapped = len(last) >= _WRAPPED_CHARACTERS and "   " not in last.strip()
         if is_wrapped and line[:1].isalpha() and not (is_code or last.startswith(("#", "|"))):

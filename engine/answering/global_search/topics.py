@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from graph.text.cjk import HAN, has_han, is_chinese
+from graph.text.patterns import FENCE
 
 from ...storage.graph_api import Chunk, bare_heading
 from ...storage.tokenization import tokens
@@ -163,7 +164,7 @@ def units_of(chunks: Sequence[Chunk]) -> list[Unit]:
 
 
 _HEADING = re.compile(r"(?:\A|(?<=\n\n))(#{1,5})[ \t]+(\S.*?)[ \t#]*\n(?=\s*\n)")
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*(?P<info>\S*)", re.MULTILINE)
+_FENCE = re.compile(rf"^{FENCE.pattern}[ \t]*(?P<info>\S*)", re.MULTILINE)
 
 
 def parts_of(chunk: Chunk) -> list[Chunk]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from graph.text.cjk import HAN, has_han
+from graph.text.patterns import FENCE
 
 from ...plain_text import strip_markdown, table_cells
 from ...prompts import Language
@@ -132,7 +133,7 @@ def sections_of(text: str) -> list[Section]:
     found: list[tuple[str, int, int, int]] = []
     place, fenced = 0, False
     for line in text.splitlines(keepends=True):
-        if line.lstrip().startswith(("```", "~~~")):
+        if FENCE.match(line):
             fenced = not fenced
         match = _HEADING.match(line)
         if match is not None and not fenced:

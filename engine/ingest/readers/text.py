@@ -18,6 +18,8 @@ from itertools import islice
 
 import yaml
 
+from graph.text.patterns import FENCE
+
 from ...errors import SourceError
 from ...types import MetaValue
 from ..document import (
@@ -326,7 +328,7 @@ _FRONT_MATTER = re.compile(
     re.S | re.M,
 )
 _FRONT_MATTER_LIMIT = 1 << 16
-_FENCE = re.compile(r"^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.S | re.M)
+_CODE = re.compile(rf"^{FENCE.pattern}.*?(?:^[ \t]*\1|\Z)", re.S | re.M)
 _TOP_HEADING = re.compile(r"^ {0,3}#[ \t]+(\S.*)$|^(\S.*)\n=+[ \t]*$", re.M)
 _CLOSING_MARKS = re.compile(r"(?<![^ \t])#+[ \t]*\Z")
 _LONGEST_HEADING = 1_000
@@ -426,7 +428,7 @@ def markdown_title(text: str) -> str | None:
     None otherwise.
     """
     body = text[front_matter_end(text) :]
-    fences = _FENCE.finditer(body)
+    fences = _CODE.finditer(body)
     fence = next(fences, None)
     for heading in _TOP_HEADING.finditer(body):
         while fence and fence.end() <= heading.start():

@@ -395,3 +395,15 @@ def test_effort_grows_with_the_length_and_no_text_is_tokenised_twice(unit: str) 
     assert tokeniser.seen == len(text)
     assert max(tokeniser.count(node.text) for node in nodes) <= 512
     assert max(len(node.text) for node in nodes) < 6_000
+
+
+@pytest.mark.parametrize("mark", ["- ", "  - ", "1. ", "2) "])
+def test_code_that_an_item_begins_with_ends_where_its_fence_closes(mark: str) -> None:
+    indent = " " * len(mark)
+    text = f"Run:\n\n{mark}```\n{indent}apt update\n{indent}```\n\n# Next\n\nThen wait.\n"
+    assert [block.kind for block in blocks(text, markdown=True)] == [
+        "text",
+        "code",
+        "heading",
+        "text",
+    ]
