@@ -274,6 +274,9 @@ def test_a_chapter_is_told_by_its_number_of_the_book_that_is_named(
         absent = engine.ask("Summarise chapters 2 to 9 of the Sails Guide.")
         first = engine.ask("Where should a beginner begin?")
         other = engine.ask("What happens in chapter 2 of Moby Dick?")
+        (tmp_path / "sails" / "index.md").write_text("# How to cut canvas\n\nOn sails.\n")
+        engine.add([tmp_path / "sails"])
+        folder = engine.ask("Give me a summary of the sails manual, please.")
 
     assert several.text.startswith("Ropes")
     assert "\nMasts" in several.text
@@ -287,6 +290,7 @@ def test_a_chapter_is_told_by_its_number_of_the_book_that_is_named(
     assert section.text.startswith("Price of Fog")
     assert titled.text.startswith("Care of Wicks")
     assert not other.text.startswith(("Wicks", "Masts"))
+    assert {each.document_id.partition("/")[0] for each in folder.citations} == {"sails"}
 
 
 def test_a_document_of_few_parts_is_told_by_the_beginnings_of_their_sections(

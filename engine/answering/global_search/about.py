@@ -21,6 +21,7 @@ from .asked import (
     tokens_of,
     without_closing,
 )
+from .books import books_of
 from .context import GlobalContext
 from .references import for_each_part, read_reference, referred_part
 from .sentences import Said, defines, is_alike, opening_of, sentences_of
@@ -30,7 +31,6 @@ from .topics import (
     MIN_CHAPTERS,
     MIN_SECTIONS,
     Unit,
-    books_of,
     is_index,
     plain_title,
     sample_chunks,
@@ -161,8 +161,10 @@ def named_part(
 
     A book is a folder of documents, called as its index page is.
     """
-    name_in = document_named if scene.about_whole else document_asked
-    name = name_in(without_closing(scene.question))
+    question = without_closing(scene.question)
+    name = document_named(question)
+    if not (scene.about_whole or is_document(name)):
+        name = document_asked(question)
     if not name:
         return ()
     heads = list(scene.chunks(keys[0] for keys in by_document.values()).values())
@@ -296,12 +298,17 @@ def _chapter_of(whole: Sequence[Chunk], shares: Mapping[tuple[str, ...], float])
 
 
 def _book_asked(name: str, units: Sequence[Unit]) -> list[str]:
-    """Return the documents of the folder whose index page has this title, the nearest in length."""
+    """Return the documents of the folder with this name, or whose index page has this title.
+
+    Of several it is the one whose title is nearest in length.
+    """
     found = []
     for unit in units:
         folder, _, file = unit.document_id.rpartition("/")
         title = unit.chunks[0].title
-        if is_index(file) and is_title_of(name, title):
+        called = re.sub(r"[-_]", " ", folder.rpartition("/")[2])
+        is_folder = is_whole_named(name, [called]) and tokens_of(called) <= tokens_of(name)
+        if is_index(file) and (is_folder or is_title_of(name, title)):
             inside = [
                 one.document_id
                 for one in units

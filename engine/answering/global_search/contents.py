@@ -32,6 +32,7 @@ from .about import (
     parts_referred,
 )
 from .asked import Found, find_subject, tokens_of
+from .books import Book, books_in
 from .context import GlobalContext
 from .page_writer import CitedSentences, without_lines
 from .people import introduce
@@ -47,14 +48,12 @@ from .sentences import (
 )
 from .standalone import introduces
 from .subject import NEXT_BEST, POINTS, SubjectPage
-from .timeline import dated, year_span
+from .timeline import dated, told_date, year_span
 from .topics import (
-    Book,
     Topic,
     Unit,
-    books_of,
+    calm,
     group_units,
-    indexed_book,
     is_numbered,
     is_picture,
     is_telling,
@@ -65,7 +64,6 @@ from .topics import (
     sample_chunks,
     shared_path,
     spread_evenly,
-    with_indexed,
 )
 from .windows import widened
 
@@ -97,9 +95,9 @@ _TOLD_BELOW = 6
 """Parts whose sections are told, at most."""
 _BESIDE = 0.02
 """Least share of the documents that is told of beside books."""
-_ON_BOOK, _SECTIONS, _SAYS = 3, 5, -2.0
-"""Sentences on a book, sections named of a chapter, and the least logit of an English sentence that
-says what a book is about."""
+_ON_BOOK, _FIRST_CHAPTERS, _SECTIONS, _SAYS = 3, 3, 5, -2.0
+"""Sentences on a book, chapters of a document where they are looked for, sections named of a
+chapter, and the least logit of an English sentence that says what a book is about."""
 _HEADING = re.compile(r"^#{2,3} +(\S.{0,80})$", re.MULTILINE)
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _ABOUT_BOOK = "What is {} about?"
@@ -190,10 +188,7 @@ class _Page(SubjectPage):
             return self._of_document()
         documents = len(self.units) if self.asked.subject else self.documents
         centre = self._centre()
-        books, others = books_of(self.units)
-        if sum(book.documents for book in books) * 2 <= len(self.units):
-            indexed = indexed_book(self.units)
-            books, others = ([indexed], []) if indexed else with_indexed(books, others)
+        books, others = books_in(self.units)
         if sum(book.documents for book in books) * 2 > len(self.units):
             blocks = [self._book(book) for book in books]
             if len(others) >= _BESIDE * len(self.units):
@@ -282,18 +277,10 @@ class _Page(SubjectPage):
         chosen = self.telling.choose(list(found), _EVENTS, least=0.0)
         chosen.sort(key=lambda one: (found[one], one.place))
         lead = self.say("What is told with its date, in order:", "有日期的记述，按时间顺序：")
-        lines = [
-            f"- {self._date(found[one])}{self.cited.line(one, self.chinese)[2:]}" for one in chosen
-        ]
+        dates = [told_date(found[one], chinese=self.chinese) for one in chosen]
+        told = [self.cited.line(one, self.chinese)[2:] for one in chosen]
+        lines = [f"- {date}{line}" for date, line in zip(dates, told, strict=True)]
         return self.made(lead, ["\n".join(lines)])
-
-    def _date(self, when: tuple[int, int, int]) -> str:
-        """Return what stands before an event: its year, and its month and day where known."""
-        year, month, day = when
-        if self.chinese:
-            told = f"{year}年" + (f"{month}月" if month else "") + (f"{day}日" if day else "")
-            return f"{told}："
-        return "-".join((str(year), *(f"{each:02}" for each in (month, day) if each))) + ": "
 
     def _names_subject(self, said: Said) -> bool:
         """Check whether a sentence, its heading or its document's title names the subject."""
@@ -323,7 +310,12 @@ class _Page(SubjectPage):
         if len(parts) <= TOLD_PARTS:
             blocks = self._parts(parts)
         elif 2 * sum(is_telling(one.title) for one in parts) >= len(parts):
-            blocks = self._chapters(parts)
+            book = Book(title, (), tuple(parts), 1)
+            if not self._heroes and any(map(self._sections, parts)):
+                lines = [self.cited.line(one, self.chinese) for one in self._on_book(book)]
+                blocks = ["\n".join(self._contents(book))]
+            else:
+                blocks = self._chapters(parts)
         else:
             blocks = self._joined(joined_units(parts, TOLD_PARTS // 2))
         lines = [*self._begun(parts, ""), *lines]
@@ -543,13 +535,20 @@ class _Page(SubjectPage):
 
     def _book(self, book: Book) -> str:
         """Return a book with sentences on it and its chapters."""
-        opening = {
-            chunk.id: chunk for unit in (*book.front, *book.chapters[:1]) for chunk in unit.chunks
-        }
+        many = book.documents > 1
+        count = self.say(f" ({book.documents} documents)", f"（{book.documents} 份文档）") * many
+        title = book.title or self.say("A book", "一部书")
+        return "\n".join((self.block(title + count, self._on_book(book)), *self._contents(book)))
+
+    def _on_book(self, book: Book) -> list[Said]:
+        """Return the sentences of a book's beginning that say what it is about."""
+        first = 1 if book.documents > 1 else _FIRST_CHAPTERS
+        begun = (*book.front, *book.chapters[:first])
+        opening = {chunk.id: chunk for unit in begun for chunk in unit.chunks}
         front = sentences_of(opening.values(), chinese=self.chinese)
         front = [one for one in front if not is_of_rights(one.text)] or front
         said = self._best([one for one in front if introduces(one.text)], _ON_BOOK)
-        if len(said) < _ON_BOOK and book.front:
+        if len(said) < _ON_BOOK and (book.front or book.documents == 1):
             asked = _ABOUT_BOOK.format(book.title or "this book")
             others = [one for one in front if one not in said]
             some, least = spread_evenly(others, _HEARD_OF), -math.inf if self.chinese else _SAYS
@@ -558,10 +557,7 @@ class _Page(SubjectPage):
                 said = self._best(front, _ON_BOOK)
         said.sort(key=lambda one: not introduces(one.text))
         known: list[frozenset[str]] = []
-        said = [one for one in said if _is_new(one, known)]
-        count = self.say(f" ({book.documents} documents)", f"（{book.documents} 份文档）")
-        title = book.title or self.say("A book", "一部书")
-        return "\n".join((self.block(title + count, said), *self._contents(book)))
+        return [one for one in said if _is_new(one, known)]
 
     def _contents(self, book: Book) -> list[str]:
         """Return the chapters of a book: few with their sections, of many those of each part.
@@ -569,7 +565,11 @@ class _Page(SubjectPage):
         Many without parts are told in groups, each with the names that stand out in it.
         """
         chapters = book.chapters
-        names = [f"{unit.name}{self.heading_mark(unit)}" for unit in chapters]
+        titles = [plain_title(unit.headings[-1]) if unit.headings else "" for unit in chapters]
+        names = [
+            f"{calm(title) or unit.name}{self.heading_mark(unit)}"
+            for title, unit in zip(titles, chapters, strict=True)
+        ]
         apart = self.say("; ", "；")
         if len(chapters) <= _LISTED:
             lines = []
@@ -595,7 +595,7 @@ class _Page(SubjectPage):
         """
         if unit.called:
             return []
-        above = {unit.title, plain_title(unit.chunks[0].title)}
+        above = {unit.title, *map(plain_title, (unit.chunks[0].title, *unit.headings))}
         found = dict[str, None]()
         for chunk in unit.chunks:
             below = [plain_title(each) for each in chunk.headings]

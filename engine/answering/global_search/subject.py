@@ -19,6 +19,7 @@ from ...storage.graph_api import Chunk
 from ..packing import Draft
 from .about import is_named, outline
 from .asked import Found, tokens_of
+from .books import books_of
 from .named_things import NamedThings
 from .people import introduce
 from .sentences import (
@@ -31,7 +32,7 @@ from .sentences import (
     sentences_of,
     shared_words,
 )
-from .topics import Unit, books_of, plain_title, sections, shared_path, titled, units_of
+from .topics import Unit, plain_title, sections, shared_path, titled, units_of
 from .windows import best_windows, read_windows, sure_windows, widened
 
 _PER_DOCUMENT, POINTS, _FEW, _COMPARED = 2, 14, 6, 100

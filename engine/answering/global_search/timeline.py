@@ -61,3 +61,11 @@ def year_span(texts: Iterable[str]) -> tuple[int, ...]:
             found = found[at:]
             break
     return (found[0], found[-1]) if found[0] < found[-1] else (found[0],)
+
+
+def told_date(when: tuple[int, int, int], *, chinese: bool) -> str:
+    """Return what stands before an event: its year, and its month and day where known."""
+    year, month, day = when
+    if chinese:
+        return f"{year}年" + (f"{month}月" if month else "") + (f"{day}日" if day else "") + "："
+    return "-".join((str(year), *(f"{each:02}" for each in (month, day) if each))) + ": "

@@ -13,9 +13,9 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, pairwise, takewhile
+from itertools import pairwise, takewhile
 from typing import TypeVar
 
 import numpy as np
@@ -47,14 +47,13 @@ _MOST = 0.6
 """A heading that stands over this share of a section is named with the section's own."""
 _CODE = re.compile(rf"[\w.-]*[\d_.][\w.-]*|[^{HAN}]{{0,3}}|.")
 """Titles that say nothing: "ES2006b", "notes_final.txt"."""
-_NUMBERED = re.compile(
+NUMBERED = re.compile(
     r"(?P<word>chapter|part|appendix|第|附录)?\s*(?P<number>\d{1,3}|[A-Z](?=\.)|[一二三四五六七八九十百]+)"
     r"(?P<deeper>(?:\.\d{1,3})*)(?:\.| ?[章部编回卷]|:|\s)",
     re.IGNORECASE,
 )
-MIN_CHAPTERS, _IN_BOOK = 3, 0.5
-"""Least chapters of a book, and least share of a folder's documents that are numbered."""
-_FRONT = re.compile(r"(?:^|[/._-])(?:index|readme|toc|title|cover|main)(?=[._-]|$)", re.IGNORECASE)
+MIN_CHAPTERS = 3
+"""Least chapters of a book."""
 
 Rows = NDArray[np.float64]
 Item = TypeVar("Item")
@@ -81,8 +80,8 @@ class Unit:
         below = Counter(one.headings[depth] for one in self.chunks if len(one.headings) > depth)
         for heading, count in below.most_common(1) if self.headings else ():
             if count >= _MOST * len(self.chunks):
-                return f"{_calm(said)}: {_calm(plain_title(heading))}"
-        return _calm(said)
+                return f"{calm(said)}: {calm(plain_title(heading))}"
+        return calm(said)
 
     @property
     def name(self) -> str:
@@ -108,20 +107,6 @@ class Topic:
         return [chunk for unit in self.units for chunk in unit.chunks]
 
 
-@dataclass(frozen=True)
-class Book:
-    """Documents of one folder as a book: front matter, and chapters in their order.
-
-    `parts` are the titles of its parts by the number of their first chapter.
-    """
-
-    title: str
-    front: tuple[Unit, ...]
-    chapters: tuple[Unit, ...]
-    documents: int
-    parts: Mapping[int, str] = field(default_factory=dict)
-
-
 def sample_chunks(by_document: Mapping[str, Sequence[str]]) -> list[str]:
     """Return about `MAX_CHUNKS` chunk ids, spread over the documents and over each of them.
 
@@ -129,13 +114,24 @@ def sample_chunks(by_document: Mapping[str, Sequence[str]]) -> list[str]:
     """
     told = [name for name in sorted(by_document) if not is_picture(name)] or sorted(by_document)
     documents = spread_evenly(told, MAX_DOCUMENTS)
-    most = MAX_CHUNKS // max(1, len(documents))
+    most = _even_share([len(by_document[name]) for name in documents])
     indexes = (name for name in documents if is_index(name.rpartition("/")[2].casefold()))
     outer = sorted(indexes, key=lambda name: (name.count("/"), name))[:_INDEXES]
     room = {name: max(most, _OF_INDEX) for name in outer}
     return [
         key for name in documents for key in spread_evenly(by_document[name], room.get(name, most))
     ]
+
+
+def _even_share(lengths: Sequence[int]) -> int:
+    """Return how many chunks of each document make `MAX_CHUNKS`; short ones leave theirs."""
+    room, most = MAX_CHUNKS, 0
+    for at, length in enumerate(sorted(lengths)):
+        most = room // (len(lengths) - at)
+        if length > most:
+            break
+        room, most = room - length, max(most, length)
+    return most
 
 
 def spread_evenly(items: Sequence[Item], most: int) -> list[Item]:
@@ -235,142 +231,12 @@ def joined_units(units: Sequence[Unit], most: int) -> list[Unit]:
     ]
 
 
-def books_of(units: Sequence[Unit]) -> tuple[list[Book], list[Unit]]:
-    """Return the books that folders of documents with numbered titles are, and all other units."""
-    folders: defaultdict[str, list[Unit]] = defaultdict(list)
-    for unit in units:
-        folders[unit.document_id.rpartition("/")[0]].append(unit)
-    books: list[Book] = []
-    others: list[Unit] = []
-    for folder in sorted(folders):
-        book = _book(folder, folders[folder])
-        if book is None:
-            others += folders[folder]
-        else:
-            books.append(book)
-    return sorted(books, key=lambda book: (-book.documents, book.title)), others
-
-
-def with_indexed(books: Sequence[Book], others: Sequence[Unit]) -> tuple[list[Book], list[Unit]]:
-    """Return the books with those of further folders by their index pages, and all other units.
-
-    A folder is the outermost one that has such a page.
-    """
-    outer: list[str] = []
-    for unit in sorted(others, key=lambda one: (one.document_id.count("/"), one.document_id)):
-        folder, _, file = unit.document_id.rpartition("/")
-        if is_index(file.casefold()) and not any(f"{folder}/".startswith(at) for at in outer):
-            outer.append(f"{folder}/")
-    found, left = list(books), list(others)
-    for at in outer:
-        inside = [unit for unit in left if unit.document_id.startswith(at)]
-        if (book := indexed_book(inside)) is not None:
-            found.append(book)
-            left = [unit for unit in left if not unit.document_id.startswith(at)]
-    return sorted(found, key=lambda book: (-book.documents, book.title)), left
-
-
 _INDEX = re.compile(r"(?:index|contents|toc|readme|summary)(?:[._-][\w.-]*)?", re.IGNORECASE)
-_PARTS_OF_BOOK = 4
-"""Entries of a level that rather are parts than chapters, at most."""
-_ENTRY = re.compile(r"^( *)(?:[-*]|\d+\.) (?:[IVXLC]+\. )?(.+)$", re.MULTILINE)
-_CHAPTER = re.compile(
-    r"(?P<word>chapter|appendix|part|第|附录)\s*"
-    r"(?P<number>\d{1,3}|[A-Z]|[IVXLC]{1,6}|[一二三四五六七八九十百]{1,4})"
-    r"(?:\s*[章回讲部编卷](?:分)?)?(?:[.:：,]\s*|\s+)(?P<name>\S.*)",
-    re.IGNORECASE,
-)
-_IN_PART = re.compile(r"(?P<number>\d{1,3})\.\s+(?P<name>\S.*)")
-"""A chapter below the title of a part, where it has no word before its number."""
-_PART = re.compile(r"part\b|第.{1,4}[部编卷]", re.IGNORECASE)
-_FRONT_TITLE = re.compile(
-    r"preface|foreword|about (?:this|the) (?:book|manual|guide|handbook|document\w*)"
-    r"|what(?:['’]s| is) in this (?:book|manual|guide)|前言|序言?|关于本[书手指].*",
-    re.IGNORECASE,
-)
 
 
 def is_index(file: str) -> bool:
     """Check that a file is called as the first page of a folder is."""
     return _INDEX.fullmatch(file) is not None
-
-
-def indexed_book(units: Sequence[Unit]) -> Book | None:
-    """Return the documents of a folder as the book of its index page; None where it has none.
-
-    Its chapters are those that the page numbers as chapters, else those that it lists, on the
-    outermost level with more than a few, else the documents that are numbered as chapters.
-    """
-    ranked = sorted(
-        (unit.document_id.count("/"), not file.startswith("index"), unit.document_id, at)
-        for at, unit in enumerate(units)
-        if is_index(file := unit.document_id.rpartition("/")[2].casefold())
-    )
-    pages = [units[at] for *_, at in ranked]
-    if not pages:
-        return None
-    index = pages[0]
-    folder = index.document_id.rpartition("/")[0]
-    if not all(unit.document_id.startswith(f"{folder}/" if folder else "") for unit in units):
-        return None
-    titled = {bare_heading(unit.chunks[0].title): unit for unit in units if unit != index}
-    numbered = ((page, *_numbered_entries(page, titled)) for page in pages)
-    listed = ((page, _listed_units(page, titled), dict[int, str]()) for page in pages)
-    found = next((one for one in (*numbered, *listed) if len(one[1]) >= MIN_CHAPTERS), None)
-    page, chapters, parts = found or (index, _numbered_units(units), {})
-    if len(chapters) < MIN_CHAPTERS:
-        return None
-    told = [unit for unit in units if _FRONT_TITLE.fullmatch(plain_title(unit.chunks[0].title))]
-    front = dict.fromkeys((index, *told, page))
-    return Book(
-        plain_title(index.chunks[0].title), tuple(front), tuple(chapters), len(units), parts
-    )
-
-
-def _numbered_entries(page: Unit, titled: Mapping[str, Unit]) -> tuple[list[Unit], dict[int, str]]:
-    """Return the chapters that a page names with their numbers, and its parts by the first of each.
-
-    A chapter that no document is called by is a place on the page.
-    """
-    chapters: dict[str, Unit] = {}
-    parts: dict[int, str] = {}
-    for chunk in page.chunks:
-        for line in chunk.text.splitlines():
-            entry = line.strip(" >*#-")
-            worded, bare = _CHAPTER.fullmatch(entry), _IN_PART.fullmatch(entry)
-            if worded and _PART.match(entry):
-                if (name := _calm(entry)) not in parts.values():
-                    parts[len(chapters)] = name
-                continue
-            is_next = bare is not None and parts and int(bare["number"]) == len(chapters) + 1
-            match = worded or (bare if is_next else None)
-            if match is not None:
-                number = f"{match['word'] if worded else ''} {match['number']}".casefold()
-                place = Unit(page.document_id, (entry,), (chunk,), called=_calm(match["name"]))
-                chapters.setdefault(number, titled.get(match["name"], place))
-    return list(chapters.values()), parts
-
-
-def _listed_units(page: Unit, titled: Mapping[str, Unit]) -> list[Unit]:
-    """Return the documents that a page lists, on the outermost level with more than a few."""
-    levels: defaultdict[str, list[Unit]] = defaultdict(list)
-    for chunk in page.chunks:
-        for indent, entry in _ENTRY.findall(chunk.text):
-            unit = titled.get(bare_heading(entry.strip()), page)
-            deeper = (some for level, some in levels.items() if len(level) >= len(indent))
-            is_new = unit not in chain.from_iterable(deeper)  # a chunk begins with the last entry
-            if unit != page and is_new:
-                levels[indent].append(unit)
-    listed = [some for _, some in sorted(levels.items()) if len(some) >= MIN_CHAPTERS]
-    return next((some for some in listed if len(some) > _PARTS_OF_BOOK), (listed or [[]])[0])
-
-
-def _numbered_units(units: Sequence[Unit]) -> list[Unit]:
-    """Return the documents that are numbered as chapters, in their order."""
-    found = ((unit, _NUMBERED.match(unit.chunks[0].title)) for unit in units)
-    numbered = [(int(match["number"]), unit.document_id, unit) for unit, match in found
-                if match and match["word"] and match["number"].isdigit()]  # fmt: skip
-    return [unit for _, _, unit in sorted(numbered, key=lambda one: one[:2])]
 
 
 _JOINT = re.compile(r": | [-–—|·] | (?=\([^()]+\)$)")
@@ -416,39 +282,6 @@ _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff", 
 def is_picture(document_id: str) -> bool:
     """Check by its name that a document is a picture, of which only words were read."""
     return document_id.casefold().endswith(_PICTURES)
-
-
-def _book(folder: str, units: Sequence[Unit]) -> Book | None:
-    """Return a folder's documents as a book; None where their titles are not its chapters'."""
-    found = [(unit, _NUMBERED.match(unit.chunks[0].title)) for unit in units]
-    worded = any(match and match["word"] for _, match in found)
-    held: defaultdict[tuple[bool, int, str], list[tuple[bool, Unit]]] = defaultdict(list)
-    front: list[Unit] = []
-    for unit, match in found:
-        if match is None or (worded and not match["word"] and not match["deeper"]):
-            front.append(unit)
-            continue
-        number = match["number"]
-        value = int(number) if number.isdigit() else han_number(number)
-        key = (value == 0, value, number)
-        held[key].append((bool(match["deeper"]), unit))
-    numbered = sum(map(len, held.values()))
-    if len(held) < MIN_CHAPTERS or numbered < _IN_BOOK * len(units):
-        return None
-    chapters: list[Unit] = []
-    for key in sorted(held):
-        ordered = sorted(held[key], key=lambda one: (one[0], one[1].document_id))
-        alike = [unit for is_deeper, unit in ordered if not is_deeper]
-        if len(alike) > 1:  # of several books: whose the sections are is unknown
-            chapters += alike
-            continue
-        first = ordered[0][1]
-        chunks = tuple(chunk for _, unit in ordered for chunk in unit.chunks)
-        chapters.append(Unit(first.document_id, first.headings, chunks))
-    front.sort(key=lambda unit: (not _FRONT.search(unit.document_id), unit.document_id))
-    named = bool(front) and _FRONT.search(front[0].document_id) and front[0].title
-    title = front[0].title if named else folder.rpartition("/")[2]
-    return Book(title, tuple(front), tuple(chapters), len(units))
 
 
 def han_number(text: str) -> int:
@@ -624,13 +457,13 @@ _GENERIC = re.compile(
 
 def is_numbered(title: str) -> bool:
     """Check for the title of a chapter or section with its number."""
-    return _NUMBERED.match(title) is not None
+    return NUMBERED.match(title) is not None
 
 
 def number_of(title: str) -> str:
     """Return the number that a chapter's title begins with: *Chapter 36*, 第三回; else nothing."""
-    found = _NUMBERED.match(f"{title} ")
-    return _calm(found.group().strip(" .:")) if found else ""
+    found = NUMBERED.match(f"{title} ")
+    return calm(found.group().strip(" .:")) if found else ""
 
 
 _OPENS_WITH = re.compile(
@@ -665,7 +498,7 @@ def is_telling(title: str) -> bool:
     return bool(title) and _GENERIC.fullmatch(title) is None
 
 
-def _calm(title: str) -> str:
+def calm(title: str) -> str:
     """Return a title in capitals with only its first letters in capitals."""
     if title.isupper() and not has_han(title) and " " in title:
         calm = re.sub(r"(?<=[’'])S\b", "s", title.title())

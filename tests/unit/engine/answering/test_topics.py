@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from engine.answering.global_search.books import books_in, books_of, indexed_book
 from engine.answering.global_search.topics import (
     MAX_CHUNKS,
     Unit,
-    books_of,
     group_units,
-    indexed_book,
     joined_units,
     parts_of,
     plain_title,
@@ -158,6 +157,45 @@ def test_large_libraries_are_sampled_evenly_and_within_the_limit() -> None:
     assert len(chosen) <= MAX_CHUNKS
     assert documents[0] == "d0000"
     assert documents[-1] > "d4900"
+
+
+def test_a_long_document_is_read_whole_beside_short_ones() -> None:
+    held = {f"d{number}": [f"d{number}-{part}" for part in range(3)] for number in range(9)}
+    held["long"] = [f"long-{part}" for part in range(2 * MAX_CHUNKS)]
+    chosen = sample_chunks(held)
+    assert len(chosen) == MAX_CHUNKS
+    assert sum(key.startswith("long") for key in chosen) == MAX_CHUNKS - 27
+
+
+def test_documents_numbered_in_their_first_heading_are_a_book() -> None:
+    units = [
+        Unit(f"b/{page}", (), (chunk(f"b/{page}", 0, "Text.", f"{at}. {page}", title=page),))
+        for at, page in enumerate(("Wicks", "Lamps", "Boats"), 1)
+    ]
+    (book,), others = books_of(units)
+    assert others == []
+    assert [one.title for one in book.chapters] == ["Wicks", "Lamps", "Boats"]
+
+    other = [chunk(f"c/{at}", 0, "Text.", f"{at}. Part", title="Notes") for at in range(1, 4)]
+    assert books_of([Unit(one.document_id, (), (one,)) for one in other])[0] == []
+
+
+@pytest.mark.parametrize(("sections", "is_book"), [(5, True), (4, True), (3, False)])
+def test_a_document_as_long_as_a_book_is_one_beside_it(sections: int, is_book: bool) -> None:
+    chapters = [
+        Unit(f"b/{at}", (), (chunk(f"b/{at}", 0, "Text.", title=f"Chapter {at}. Oil {at}"),))
+        for at in range(1, 5)
+    ]
+    parts = [chunk("long", at, "Text.", f"Wicks {at}", title="Wicks") for at in range(sections)]
+
+    books, others = books_in([*chapters, Unit("long", (), tuple(parts))])
+
+    assert ("Wicks" in {book.title for book in books}) is is_book
+    assert len(others) == (not is_book)
+    if is_book:
+        found = next(book for book in books if book.title == "Wicks")
+        assert [one.title for one in found.chapters] == [f"Wicks {at}" for at in range(sections)]
+        assert found.documents == 1
 
 
 def test_a_title_keeps_a_number_that_a_quotation_mark_stands_on() -> None:
