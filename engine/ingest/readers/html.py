@@ -587,6 +587,9 @@ def _site_names(tree: HtmlElement) -> tuple[str | None, str | None]:
     ]
     headings = [*filter(None, (one_line(found.text_content()) for found in tree.xpath("//h1")))]
     title = _SITE_NAME.sub("", next(filter(None, titles), "")) or None
+    if title is None and not headings:  # a part of a page
+        inner = (one_line(found.text_content()) for found in tree.iter("h2", "h3"))
+        return next(filter(None, inner), None), None
     heading = next(iter(headings), None)
     if title is None or heading is None or heading.casefold() not in title.casefold():
         return title or heading, heading

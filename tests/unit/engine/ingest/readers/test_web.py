@@ -173,6 +173,12 @@ def test_a_first_heading_that_is_the_name_of_the_site_is_not_the_title() -> None
     assert read_web_page(page.encode()).title == "The basics"
 
 
+def test_a_part_of_a_page_is_called_by_its_first_heading() -> None:
+    part = "<section><h2>Backups</h2><p>Copies are kept for a year.</p><h2>Disks</h2></section>"
+    assert read_web_page(part.encode()).title == "Backups"
+    assert read_web_page(f"<h1>Care</h1>{part}".encode()).title == "Care"
+
+
 def test_a_table_for_layout_is_walked() -> None:
     inner = "<table><tr><td>a</td><td>b</td></tr></table>"
     found = text(f"<table><tr><td><h2>Left</h2>{inner}</td><td>Right</td></tr></table>")
