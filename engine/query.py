@@ -28,6 +28,7 @@ from copy import copy
 from dataclasses import replace
 
 from .agent.runner import Recall
+from .answering.extractive.question_type import spelled_out
 from .answering.global_search.context import Effort
 from .answering.nearest import nearest_passages
 from .answering.synthesis import replay_events
@@ -196,12 +197,13 @@ class QueryPipeline:
         listener = record_steps(on_event, steps)
         with track_usage() as usage:
             rewritten = self._rewrite(request, listener)
+            asked = replace(rewritten, question=spelled_out(rewritten.question))
             try:
-                answer = _answer_or_nearest(self._components, rewritten, listener, self._recall)
+                answer = _answer_or_nearest(self._components, asked, listener, self._recall)
             except EmbeddingUnavailable as error:
                 components = self._fall_back(error)
                 listener(StepEvent(step=_fallback_step(error)))
-                answer = _answer_or_nearest(components, rewritten, listener, self._recall)
+                answer = _answer_or_nearest(components, asked, listener, self._recall)
         is_rewritten = rewritten.question != request.question
         return replace(
             answer,

@@ -197,7 +197,10 @@ def choose_excerpts(
         first = _narrowed(question, best, passages[best.block.passage], read)
     whole = WHOLE_STEPS if intent in FROM_START else WHOLE_WORDS
     whole = WHOLE_DEFINITION if intent == "definition" else whole
-    first = first or extended(best, passages[best.block.passage], text_at, whole=whole)
+    has_steps = intent == "steps"
+    first = first or extended(
+        best, passages[best.block.passage], text_at, whole=whole, has_steps=has_steps
+    )
     others = (_below(question, each, intent, passages, read, text_at) for each in close)
     apart: list[Excerpt] = []
     for each in others:

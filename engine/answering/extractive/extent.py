@@ -159,8 +159,12 @@ def extended(
     *,
     whole: int = WHOLE_WORDS,
     longest: int = LONGEST_WORDS,
+    has_steps: bool = False,
 ) -> Excerpt:
-    """Show a short section whole; else continue a short block with the next, and cut a long one."""
+    """Show a short section whole; else continue a short block with the next, and cut a long one.
+
+    `has_steps`: goes on to the last code that is to be typed within `LED_WORDS`.
+    """
     source, block = _around(best.block, passage, text_at)
     blocks = split_blocks([source])
     text, start, end = source.text, block.start, block.end
@@ -172,12 +176,16 @@ def extended(
     elif block.form != "entry":
         start = _standing_start(block, blocks, longest=longest)
         is_led = False
+        typed = [each.end for each in rest if has_steps and each.form == "code"]
+        typed = [each for each in typed if count_words(text[start:each]) <= LED_WORDS]
         for other in rest:
             is_led = _announces(text[start:end], other) or (is_led and other.form in LISTED)
-            if not is_led and count_words(text[start:end]) >= SHORTEST_WORDS:
+            is_typed = other.end <= max(typed, default=start)
+            if not (is_led or is_typed) and count_words(text[start:end]) >= SHORTEST_WORDS:
                 break
             end = other.end
-            if is_led and other.form in LISTED and longest == LONGEST_WORDS:
+            is_longer = is_typed or (is_led and other.form in LISTED)
+            if is_longer and longest == LONGEST_WORDS:
                 longest = LED_WORDS
     end = speech_end(text, start, start + cut_long(text[start:end], words=longest))
     lead = None

@@ -60,6 +60,7 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
         ),
     ),
     ("comparison", lazy_regex(r"\bversus\b|\bvs\b|选择?哪", re.I)),
+    ("steps", lazy_regex(r"\bstep[- ]by[- ]step\b|[-–—,:] ?(?:the |what )?steps\W*$", re.I)),
     (
         "definition",
         lazy_regex(
@@ -76,7 +77,7 @@ _WHICH_ONE = lazy_regex(
     r"^\W*(?:which|what)\s(?:[\w-]+\s){0,2}?(?!(?:people|men|women|children|persons"
     r"|have|has|had|do|does|did|is|was|are|were|to|of|in|the)\b)"
     r"[\w-]*(?:[^\Ws]|ss|us|is)\s(?:did|does|do|has|have|had|is|was|can|should|must"
-    r"|\w{2,}ed|won|led|fell|bit|sank|wrote|took|became|began|held|lost|made|ran|rose|sold|stood|built)\b"
+    r"|(?!need\b)\w{2,}ed|won|led|fell|bit|sank|wrote|took|became|began|held|lost|made|ran|rose|sold|stood|built)\b"
     r"|^\W*(?!which\b|what\b|who\b|in\b|from\b|to\b)\w+ .*\b(?:by|of|in|on|for|from|to|with"
     r"|after|played|had|has) (?:which|what) [\w-]*[^\Ws]\b",
     re.I,

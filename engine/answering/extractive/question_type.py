@@ -189,6 +189,21 @@ _FEWEST = 3
 """Words of a question that stands for itself."""
 
 
+_IS = lazy_regex(r"\b(what|who|where|when|how)['’]?s\b(?!\s+(?:been|got|\w+ed)\b)", re.I)
+_NOT = lazy_regex(
+    r"\b(is|are|was|were|do|does|did|has|have|had|should|could|would|must|ca|wo)nt\b", re.I
+)
+_PLEASE = lazy_regex(r"[,;.]?\s+(?:please|pls|plz|thanks|thank you|thx)\b(\W*)$", re.I)
+
+
+def spelled_out(question: str) -> str:
+    """Return an English question with *what is* for *whats* and *don't* for *dont*, without thanks.
+
+    What is asked for is told by such words.
+    """
+    return _PLEASE.sub(r"\1", _NOT.sub(r"\1n't", _IS.sub(r"\1 is", question)))
+
+
 def leading_question(question: str) -> str:
     """Return the first of several questions in one, with what stands before it; else all of it.
 

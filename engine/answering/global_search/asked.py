@@ -415,12 +415,12 @@ _OF_PART = re.compile(rf"{_WAS_SAID}|[那这]一?[章节回][里中]?(?:主要|�
 """The same that ask to sum it up."""
 
 
-_PLEASED = re.compile(r"[,;.]?\s+(?:please|pls|thanks|thank you|for (?:me|us))\W*$", re.IGNORECASE)
+_FOR_ME = re.compile(r"\s+for (?:me|us)\W*$", re.IGNORECASE)
 
 
 def document_asked(question: str) -> str:
     """Return what may be the title of a document of which an overview is asked for; or nothing."""
-    found = _DOCUMENT.search(" ".join(_PLEASED.sub("", question).split()))
+    found = _DOCUMENT.search(" ".join(_FOR_ME.sub("", question).split()))
     name = next(filter(None, found.groups()), "") if found else ""
     if found and found["covers"] and _INSURES.search(name):
         return ""
@@ -446,7 +446,7 @@ def is_whole_named(name: str, titles: Iterable[str]) -> bool:
 
 def document_named(question: str) -> str:
     """Return the name of a document in a question about the whole of something; or nothing."""
-    found = _WITH_NAME.search(_PLEASED.sub("", question))
+    found = _WITH_NAME.search(_FOR_ME.sub("", question))
     return document_asked(question) or (found["name"] if found else "")
 
 
