@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...plain_text import table_cells
 from ...retrieval.lexical_variants import lexical_variants
-from ...storage.graph_api import sentence_spans
+from ...storage.graph_api import bare_heading, sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
 from .blocks import WINDOW_WORDS, ExcerptBlock, count_words, split_blocks
@@ -371,8 +371,12 @@ def told_by_items(
     passages: Sequence[Passage],
     read: Reader | None,
 ) -> list[Excerpt]:
-    """Return the items of a list that explain the sides, read as one; none without."""
+    """Return the items of a list, or the sections, that explain the sides, read as one."""
     items = items_of_sides(names, blocks, passages)
+    last = [name.split()[-1] for name in names]
+    if not items and len({*last}) == len(names):  # apt-get *upgrade* and *dist-upgrade*
+        items = items_of_sides(last, blocks, passages)
+    items = items or _sections_of_sides(names, blocks)
     if not items:
         return []
     logit = None
@@ -381,6 +385,17 @@ def told_by_items(
         logit = float(read(question, [f"{read_heading(items[0], passages)}\n{text}"])[0])
     told = (Best(block=item, score=logit or 0.0, logit=logit) for item in items)
     return [short_excerpt(one, passages[one.block.passage]) for one in told]
+
+
+def _sections_of_sides(sides: Sequence[str], blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
+    """Return the first block of the section that is called as each side is; none without all."""
+    called: dict[tuple[str, ...], ExcerptBlock] = {}
+    for block in blocks:
+        if block.place == 0 and block.form == "prose":
+            called.setdefault(tuple(tokens(bare_heading(block.heading))), block)
+    found = [called.get(tuple(tokens(side))) for side in sides]
+    told = [block for block in found if block is not None]
+    return told if len(told) == len(sides) else []
 
 
 def is_of_all(block: ExcerptBlock, sides: Sequence[str]) -> bool:

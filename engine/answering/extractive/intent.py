@@ -59,7 +59,10 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             re.I,
         ),
     ),
-    ("comparison", lazy_regex(r"\bversus\b|\bvs\b|选择?哪", re.I)),
+    (
+        "comparison",
+        lazy_regex(r"\bversus\b|\bvs\b|^[^?]{3,100} compared (?:with|to)\b|选择?哪", re.I),
+    ),
     ("steps", lazy_regex(r"\bstep[- ]by[- ]step\b|[-–—,:] ?(?:the |what )?steps\W*$", re.I)),
     (
         "definition",
@@ -331,6 +334,8 @@ _SAID = r"(?:[^:?]|:(?!\s))"  # *A and B: which …?* ends there, *std::list* do
 _SIDES = lazy_regex(
     rf"\b(?:between|compare|contrast)\s(?P<many>{_SAID}+)"
     rf"|^(?P<versus>{_SAID}+?\b(?:versus|vs\.?)\s{_SAID}+)"
+    r"|^(?:how (?:do|does|is|are)\s)?"
+    r"(?P<with>[^?]{1,100}?\s(?:compared? (?:with|to)|as opposed to)\s[^,:?]{1,100})"
     r"|\b(?:do(?:es)?|did)\s(?P<differs>.{1,100}?\sdiffer\sfrom\s[^?]{1,100})"
     r"|\b(?:do(?:es)?|did)\s(?P<differ>.{1,200}?)\s(?:differ|relate)\b"
     r"|\bbetter[,:]?\s(?P<better>[^,?]{1,80}?\bor\s[^,?]{1,80})"
@@ -357,7 +362,18 @@ _NAMED_TWO = lazy_regex(
 """*what Ann and Bo thought of the dam*."""
 _OF_OTHERS = lazy_regex(r"\s(?:with|from)\s", re.I)
 """Leads to a further side: *what Ann and Bo do with what Cy does*."""
-_AND = lazy_regex(r"\s*,\s*(?:and\s+)?|\s+(?:and|or|versus|vs\.?|differ\s+from)\s+", re.I)
+_AND = lazy_regex(
+    r"\s*,\s*(?:and\s+)?"
+    r"|\s+(?:and|or|versus|vs\.?|differ\s+from|compared?\s+(?:with|to)|as\s+opposed\s+to)\s+",
+    re.I,
+)
+_ASKED_BEHIND = lazy_regex(
+    r"\s*[-–—,;:]\s*(?:(?:so )?what(?:['’]s| is| are)(?: the)? differen(?:ces?|t)"
+    r"|how (?:do|does|are|is) (?:they|it|these) (?:differ\w*|compare)"
+    r"|which(?: one)? (?:is|should|do)\b[^?]*)\W*$",
+    re.I,
+)
+"""Behind the sides, what is asked of them: *A vs B - what is the difference?*"""
 _COMPARE = lazy_regex(r"compare|contrast", re.I)
 _WITH = lazy_regex(r"\s+(?:with|to|from)\s+", re.I)
 
@@ -383,7 +399,8 @@ def compared_sides(question: str) -> tuple[str, ...]:
     """Return the names that a question compares, in its order; none if it is not clear which."""
     if language_of(question) == "zh":
         return _compared_in_chinese(question)
-    found = _SIDES.search(_EACH_OTHER.sub("", " ".join(question.split())))
+    text = _ASKED_BEHIND.sub("", _EACH_OTHER.sub("", " ".join(question.split())))
+    found = _SIDES.search(text) or _SIDES.search(question)
     if found is None:
         return ()
     whole = re.sub(r"[^\w#+)]$", "", next(part for part in found.groups() if part).rstrip())
@@ -405,20 +422,24 @@ def compared_sides(question: str) -> tuple[str, ...]:
     return tuple(sides) if 2 <= len(sides) <= 4 else ()
 
 
+_ASKS_DIFFERENCE = (
+    r"各?自?(?:有|是|存在)?(?:什么|哪些|何|啥)?的?(?:主要)?"
+    r"(?:区别|不同|不一样|差异|差别|异同|优缺点|优劣|利弊|好坏|好处|长处|短处|差在哪|哪[一个种]{1,2}更)"
+)
 _SIDES_CHINESE = lazy_regex(
     r"(?:比较|对比)(?:一下)?(?P<many>[^，。？?的]+?)(?:的|[，。？?]|$)"
-    r"|(?:^|[，。；])(?P<differ>[^，。？?]+?)(?:之间|两者|三者)?(?:相比(?:较|之下)?)?(?:到底|究竟)?的?"
-    r"各?(?:有|是|存在)?(?:什么|哪些|何)?的?(?:主要)?"
-    r"(?:区别|不同|不一样|差异|差别|异同|优缺点|优劣|利弊|差在哪|哪[一个种]{1,2}更)"
+    r"|(?:^|[，。；])(?P<differ>[^，。？?]+?)(?:之间|两者|三者)?(?:相比(?:较|之下)?)?，?(?:到底|究竟)?的?"
+    rf"{_ASKS_DIFFERENCE}"
 )
+_INSIDE = lazy_regex(r"^在?[^和与跟及同、]{2,12}?[里中](?:面|间)?(?:的|\s+|(?=[A-Za-z]))")
+"""Where the sides stand: *软 RAID 里 RAID0 和 RAID1*."""
 _OLD_OR_NEW = lazy_regex(r"^[老旧新]的\s*")
 _AND_CHINESE = lazy_regex(r"\s*[、，]\s*|\s*[和与跟及同]\s*|\s+(?:vs\.?|and)\s+", re.I)
 
 
 _COMPARED = lazy_regex(
     r"之间|两者|三者|[两二]人|双方|到底|究竟|相比(?:较|之下)?|(?:比较|对比)(?:一下)?|在哪里?"
-    r"|各?(?:有|是|存在)?(?:什么|哪些|何)?的?(?:主要)?"
-    r"(?:区别|不同|不一样|差异|差别|异同|优缺点|优劣|利弊|差在哪|哪[一个种]{1,2}更)"
+    rf"|{_ASKS_DIFFERENCE}"
     r"(?:之处|点)?(?:是|在于)?(?:什么|哪里?)?"
 )
 _RESPECT = 2
@@ -533,7 +554,7 @@ def _compared_in_chinese(question: str) -> tuple[str, ...]:
     found = _SIDES_CHINESE.search(text)
     if found is None:
         return ()
-    whole = found["many"] or found["differ"]
+    whole = _INSIDE.sub("", found["many"] or found["differ"])
     before, of, _ = whole.partition("的")
     if of and _AND_CHINESE.search(before) and not before.endswith(("老", "旧", "新")):
         whole = before  # 于禁和庞德的表现和下场

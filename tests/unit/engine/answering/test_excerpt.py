@@ -309,6 +309,12 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("Is it better to use a lug or a gaff?", ("lug", "gaff")),
         ("How does the lug differ from the gaff when it blows?", ("lug", "gaff")),
         ("What is the difference between main and develop?", ("main", "develop")),
+        ("gull step compared with petrel step?", ("gull step", "petrel step")),
+        ("Gull compared to the Petrel: which is faster?", ("Gull", "Petrel")),
+        ("gull vs petrel - what is the difference", ("gull", "petrel")),
+        ("gull vs petrel, which one should I take?", ("gull", "petrel")),
+        ("软raid 里 RAID0 跟 RAID1 有啥区别", ("RAID0", "RAID1")),
+        ("帆船和汽船相比，各有什么好坏？", ("帆船", "汽船")),
         ("Compare Ann's and Bo's and Cy's nets", ("Ann's", "Bo's", "Cy's nets")),
     ],
 )
@@ -417,6 +423,44 @@ def test_items_of_a_list_that_explain_the_sides_are_shown_alone(mark: str) -> No
     assert [each.quote.rpartition("The ")[2] for each in draft.citations] == [
         "Gull is a boat for mail.", "Petrel is one for towing.",
     ]  # fmt: skip
+
+
+def test_steps_go_on_to_the_last_command_that_has_room() -> None:
+    told = "It is best to do so in the morning, before the wind rises and the crew is tired. " * 3
+    commands = ["boat config", "boat build", "boat paint"]
+    steps = "\n\n".join(f"{told.strip()}\n\n```\n{each}\n```" for each in commands)
+    source = _passage(f"## Building a boat\n\n{steps}\n\n{told * 4}\n\n```\nboat sink\n```\n")
+
+    draft = _asked("How do I build a boat?", [source])
+
+    assert [each for each in (*commands, "boat sink") if each in draft.text] == commands
+
+
+def test_the_items_of_two_commands_are_called_by_their_last_words() -> None:
+    kinds = {"Gull": "loads the boat.", "gull-dry": "lists what is loaded.", "Tern": "is a ferry."}
+    items = "\n".join(f"- `{name}`: The command {told}" for name, told in kinds.items())
+
+    draft = _asked(
+        "boat Gull compared with gull-dry?", [_passage(f"## Commands\n\nThree:\n\n{items}\n")]
+    )
+
+    assert [each.quote.rpartition("command ")[2] for each in draft.citations] == [
+        "loads the boat.", "lists what is loaded.",
+    ]  # fmt: skip
+
+
+def test_sections_that_are_called_as_the_sides_stand_beside_each_other() -> None:
+    both = _passage(
+        "## Boats\n\nA gull is painted white, as is a petrel, by those who sail them.\n"
+    )
+    kinds = _passage(
+        "### 2.1. Gulls\n\nThese boats carry mail to all the islands.\n\n"
+        "### 2.2. Petrels\n\nThese boats tow the others into port.\n"
+    )
+
+    draft = _asked("gull vs petrel - what is the difference", [both, kinds])
+
+    assert [each.quote.split()[2] for each in draft.citations] == ["carry", "tow"]
 
 
 def test_the_item_of_a_side_is_not_that_of_a_longer_name() -> None:

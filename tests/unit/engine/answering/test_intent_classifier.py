@@ -21,7 +21,7 @@ from engine.answering.extractive.intents.classifier import (
     classify_asked,
     example_questions,
 )
-from engine.answering.extractive.question_type import leading_question
+from engine.answering.extractive.question_type import leading_question, spelled_out
 from engine.answering.question_classifier import examples_digest
 from engine.prompts import Language
 
@@ -160,3 +160,30 @@ def test_each_side_is_asked_for_what_is_compared(question: str, asked: list[str]
 def test_the_person_of_several_questions_is_the_name_alone() -> None:
     assert asked_person("Who is Tiny Tim, and what happens to him?") == "Tiny Tim"
     assert definition_subject("What is the Curate and what became of it?") == "Curate"
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("whats a killick for?", "what is a killick for?"),
+        ("Who’s the pilot, please?", "Who is the pilot?"),
+        ("who's been the pilot?", "who's been the pilot?"),
+        ("Why cant I want the boat I dont have", "Why can't I want the boat I don't have"),
+        ("how do I reef a sail pls", "how do I reef a sail"),
+        ("Which boats please the crew?", "Which boats please the crew?"),
+        ("帆船是什么？", "帆船是什么？"),
+    ],
+)
+def test_a_question_is_read_as_written_out_and_without_thanks(question: str, said: str) -> None:
+    assert spelled_out(question) == said
+
+
+@pytest.mark.parametrize(
+    ("question", "intent"),
+    [
+        ("a mooring in the outer harbour - steps?", "steps"),
+        ("what do i need on my computer to be able to build live images", "list"),
+    ],
+)
+def test_steps_and_needs_are_asked_for_in_few_words(question: str, intent: str) -> None:
+    assert question_intent(question) == intent
