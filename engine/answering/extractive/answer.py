@@ -19,6 +19,7 @@ from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence, split_passages
 from ...storage.tokenization import TokenWeight, tokens
 from ...types import Passage
+from ..openings import with_openings
 from ..packing import Draft, TextAt, abstain
 from .analysis import (
     STATED,
@@ -157,6 +158,10 @@ def _answer_within(
     weight = cache(weight)  # a library may have to look each token up
     chooser = read if language_of(question) == "en" else _renaming(likeness, known_as)
     intent = question_intent(question) if one_excerpt else None
+    if one_excerpt and text_at is not None and language_of(question) == "en":
+        asked_for = tokens(strip_question_words(question))
+        wanted = {term: max(weight(term), 0.0) for term in asked_for}
+        passages = with_openings(passages, wanted=wanted, text_at=text_at)
     sentences = known_as.named(_that_state(split_passages(passages), passages))
     found = _analysed(
         question, sentences, passages,

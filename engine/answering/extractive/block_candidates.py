@@ -19,6 +19,7 @@ from ...retrieval.lexical_variants import lexical_variants
 from ...storage.graph_api import bare_heading, sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
+from ..openings import read_title
 from .blocks import WINDOW_WORDS, ExcerptBlock, count_words, split_blocks
 from .extent import Best, Excerpt, in_section, is_title, short_excerpt
 from .sentence_scoring import ScoredSentence
@@ -225,8 +226,10 @@ def _with_told_rows(text: str) -> str:
 
 def read_heading(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
     """Return the title and the heading above a block."""
-    title = passages[block.passage].title
-    return title if block.heading == title else f"{title}: {block.heading}"
+    passage = passages[block.passage]
+    shown = f"{passage.title} {block.heading} {block.text}"
+    title = read_title(passage, block.start, shown)
+    return title if block.heading == passage.title else f"{title}: {block.heading}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

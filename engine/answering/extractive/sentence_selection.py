@@ -22,6 +22,7 @@ from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
 from ...retrieval.passages import Sentence
 from ...types import Passage
+from ..openings import read_title
 from .answer_spans import Candidate, softmax
 from .block_candidates import BOUNDS, READ, Reader
 from .blocks import count_words, split_blocks
@@ -249,7 +250,9 @@ def _placed(sentence: Sentence, passages: Sequence[Passage]) -> str:
 
 def _above(sentence: Sentence, passages: Sequence[Passage]) -> list[str]:
     """Return the title and the heading above a sentence."""
-    title = passages[sentence.passage].title
+    passage = passages[sentence.passage]
+    shown = f"{passage.title} {sentence.heading} {sentence.text}"
+    title = read_title(passage, sentence.start, shown)
     return list(dict.fromkeys(name for name in (title, sentence.heading) if name))
 
 

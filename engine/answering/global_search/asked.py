@@ -403,7 +403,6 @@ _WAS_SAID = (
 _CHAPTER_NAMED = re.compile(
     r"\b(?:chapter|stave|section|part|bit|scene)\b|[章节回](?:$|[里中讲说写])", re.IGNORECASE
 )
-"""Words for a chapter or section."""
 _TELLS = re.compile(
     rf"{_WAS_SAID}"
     r"|(?:主要|都|分别)?(?:讲|说|谈|写|讨论|商量)(?:到|的|了|论)?(?:是|些|了些)?(?:什么|哪些)?"
@@ -415,6 +414,7 @@ _OF_PART = re.compile(rf"{_WAS_SAID}|[那这]一?[章节回][里中]?(?:主要|�
 """The same that ask to sum it up."""
 
 
+_ON_SUBJECT = re.compile(r"[里中]面?(?:关于|有关|对于?)")  # tells of a subject: no title
 _FOR_ME = re.compile(r"\s+for (?:me|us)\W*$", re.IGNORECASE)
 
 
@@ -422,7 +422,7 @@ def document_asked(question: str) -> str:
     """Return what may be the title of a document of which an overview is asked for; or nothing."""
     found = _DOCUMENT.search(" ".join(_FOR_ME.sub("", question).split()))
     name = next(filter(None, found.groups()), "") if found else ""
-    if found and found["covers"] and _INSURES.search(name):
+    if (found and found["covers"] and _INSURES.search(name)) or _ON_SUBJECT.search(name):
         return ""
     name = _AND_HOW.sub("", _FOR_WHOM.sub("", name))
     if has_han(name):
@@ -570,7 +570,8 @@ class Asked:
         topic = _TELLS.sub("", self.topic).strip()
         is_asked = topic != self.topic or asks_to_sum_up(self.question)
         is_named = is_document(topic) or _PART_ON.match(topic) is not None
-        is_asked &= is_named and not _OF_DOCUMENTS.match(self.question)
+        is_of_subject = _OF_DOCUMENTS.match(self.question) or _ON_SUBJECT.search(topic)
+        is_asked &= is_named and not is_of_subject
         name = document_asked(self.question) or (topic if is_asked else "")
         return _PART_ON.sub("", _CLAUSE.split(name)[0]).strip()
 

@@ -128,8 +128,8 @@ _ASKS = re.compile(
     r"|brief|briefly|an?|please|can|could|you|i|it|for|and|key|events?|plot|story|called|titled"
     r"|named|entitled|quick|few|words|sentences?|lines?|to|all|some|whole|paragraphs?"
     r"|will do|enough|fine|just)\b"
-    r"|主要|讲述?|说|写|谈|介绍|提到|内容|情节|故事|事情?|什么|哪些|怎么|如何|概括|概述|总结|归纳|大意|梗概|一下"
-    r"|请|帮我|给我|用|[几一两三]句?话|句|简单|简要|大概|大致|了|的|是|有|里面?|中|这|那|本|书|发生|过|吗|呢|回|章|节"
+    r"|[讲说写谈][^，。？?]{1,12}的[，,]|主要|讲述?|说|写|谈|介绍|提到|内容|情节|故事|事情?|什么|哪些|怎么|如何|概括|概述|总结|归纳|大意|梗概|一下"
+    r"|请|帮我|给我|用|[几一两三]句?话|句|简单|简要|大概|大致|了|的|是|有|都|些|到底|究竟|具体|里面?|中|这|那|本|书|发生|过|吗|呢|回|章|节"
     r"|[\W_]",
     re.IGNORECASE,
 )

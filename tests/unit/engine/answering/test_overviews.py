@@ -807,6 +807,7 @@ def test_a_document_that_is_only_called_so_is_described_by_nothing() -> None:
     assert not asked("Give me a short tour of this document: who is it for?").describes_part
     assert not asked("Summarise the whole handbook.").describes_part
     assert not asked("请概述一下这本手册").describes_part
+    assert not asked("手册里关于雾号(foghorn)都说了哪些").part
 
 
 @pytest.mark.parametrize(

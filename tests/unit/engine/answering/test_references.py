@@ -62,6 +62,8 @@ def test_a_question_without_a_number_or_quotation_names_no_part(question: str) -
         ("What does section 5.2, Masts, of the guide say?", True),
         ("What happens in chapter 12? A paragraph will do.", True),
         ("第四回主要写了什么事？", True),
+        ("第三十七回讲了些什么？", True),
+        ("附录C讲灯塔的，主要说了什么", True),
         ("In chapter 5, who runs away?", False),
         ("How do I fit part 2 of the kit?", False),
         ("第十二回中曹操杀了谁？", False),
