@@ -1,4 +1,4 @@
-"""What documents begin with, told to a reader beside a part that leaves it unsaid.
+"""The beginnings of documents, told to a reader beside a part that leaves something unsaid.
 
 *Mean sea level has risen by 31 cm* says where only in the first lines of its document, which a
 reader of blocks does not see. This is the idea of contextual retrieval (Anthropic, 2024), at the

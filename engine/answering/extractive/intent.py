@@ -432,7 +432,7 @@ _SIDES_CHINESE = lazy_regex(
     rf"{_ASKS_DIFFERENCE}"
 )
 _INSIDE = lazy_regex(r"^在?[^和与跟及同、]{2,12}?[里中](?:面|间)?(?:的|\s+|(?=[A-Za-z]))")
-"""Where the sides stand: *软 RAID 里 RAID0 和 RAID1*."""
+"""Place in which the sides stand: *软 RAID 里 RAID0 和 RAID1*."""
 _OLD_OR_NEW = lazy_regex(r"^[老旧新]的\s*")
 _AND_CHINESE = lazy_regex(r"\s*[、，]\s*|\s*[和与跟及同]\s*|\s+(?:vs\.?|and)\s+", re.I)
 
