@@ -190,7 +190,7 @@ def choose_excerpts(
         question, intent, candidates[:most], passages, wanted=wanted, read=read, is_alone=False
     )
     listed = _siblings(best.block, blocks) if intent == "list" else []
-    if len(listed) >= SIBLINGS and not _holds_a_list(best.block):
+    if len(listed) >= SIBLINGS and (_FOR_EACH.search(question) or not _holds_a_list(best.block)):
         return [listed_sections(best, listed, passages)]
     first = outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
     if first is None and intent not in WHOLE:
@@ -209,6 +209,10 @@ def choose_excerpts(
     if intent not in FROM_START:
         first = _from_answer(question, first, wanted, read)
     return [first, *apart]
+
+
+_FOR_EACH = re.compile(r"\b(?:by|for each|for every|per) [a-z]+\W*$", re.I)
+"""A list that is asked for in parts: *the mailing lists by language*."""
 
 
 def _holds_a_list(block: ExcerptBlock) -> bool:

@@ -180,6 +180,7 @@ def extended(
         typed = [each for each in typed if count_words(text[start:each]) <= LED_WORDS]
         for other in rest:
             is_led = _announces(text[start:end], other) or (is_led and other.form in LISTED)
+            is_led |= _GIVES_REASON.match(other.text) is not None
             is_typed = other.end <= max(typed, default=start)
             if not (is_led or is_typed) and count_words(text[start:end]) >= SHORTEST_WORDS:
                 break
@@ -210,6 +211,14 @@ _ANNOUNCES = re.compile(
     r"[^.!?。！？\n]{0,80}[.。]?\s*$",
     re.I,
 )
+
+
+_GIVES_REASON = re.compile(
+    r"\W*(?:the (?:main |real )?reasons? (?:for this|is|are|behind)|(?:this|that) is because"
+    r"|because)\b|\W*(?:这是因为|原因是|之所以)",
+    re.I,
+)
+"""Beginnings that give the reason of what stands in front of them."""
 
 
 def _announces(text: str, following: ExcerptBlock) -> bool:

@@ -76,8 +76,12 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
 )
 """Words that say what is asked for, whatever stands beside them."""
 _CALLED = lazy_regex(r"(?<=[称名叫作成分译改化变])为什么")
+_NO_VERB = (
+    r"(?:(?!(?:do|does|did|is|are|was|were|can|could|should|has|have|had|will|would|if)\b)[\w-]+\s)"
+)
 _WHICH_ONE = lazy_regex(
-    r"^\W*(?:which|what)\s(?:[\w-]+\s){0,2}?(?!(?:people|men|women|children|persons"
+    rf"^\W*(?:which|what)\s{_NO_VERB}{{0,2}}?"
+    r"(?!(?:people|men|women|children|persons"
     r"|have|has|had|do|does|did|is|was|are|were|to|of|in|the)\b)"
     r"[\w-]*(?:[^\Ws]|ss|us|is)\s(?:did|does|do|has|have|had|is|was|can|should|must"
     r"|(?!need\b)\w{2,}ed|won|led|fell|bit|sank|wrote|took|became|began|held|lost|made|ran|rose|sold|stood|built)\b"
@@ -86,6 +90,18 @@ _WHICH_ONE = lazy_regex(
     re.I,
 )
 """A question for one thing by its name: *which cross did …*, not *which crosses did …*."""
+_WHICH_SEVERAL = lazy_regex(
+    rf"(?:^|[,;:.]\s)\W*(?:which|what)\s(?:are\s(?:all\s)?(?:the\s)?)?{_NO_VERB}{{0,2}}?"
+    r"(?!(?:happens|causes|does|is|was|has|as|this|his|its|us|steps|ways|reasons|differences|makes"
+    r"|lets|needs|comes|goes)\b)[\w-]{2,}(?<![sui])s\s"
+    r"(?:(?:for|in|on|of|with|from)\s(?:the\s|an?\s)?[\w-]+\s)?"
+    r"(?:can|could|do|did|does|are|were|have|has|still|exist|should|must|may|might|will|would|i|you"
+    r"|we|they)\b"
+    r"|^\W*who (?:is|are|was|were|sits?|sat|serves?|served) (?:in|on) (?:the )?(?:[\w-]+ ){0,4}?"
+    r"(?:board|commission|committee|council|crew|jury|panel|team)\b",
+    re.I,
+)
+"""A question for several by their names: *which crosses are …*, *who sits on the board*."""
 _ONE_THAT = lazy_regex(
     r"^\W*what (?:is|was) (?:an? .+? (?:that|which|who)\b|.*\b(?:whose|whom)\b)", re.I
 )
@@ -119,7 +135,9 @@ def question_intent(question: str) -> Intent | None:
             return intent
     told = classify_asked(text)
     found = max(told, key=lambda each: told[each])
-    if told[found] < _PLAIN:
+    if _WHICH_SEVERAL.search(text) and found in ("fact", "steps", "explanation"):
+        found = "list"
+    if told[found] < _PLAIN and found != "list":
         return None
     if found in ("fact", "steps", "explanation", "list") and _COMMAND.search(text):
         return "command"
@@ -135,7 +153,8 @@ def question_intent(question: str) -> Intent | None:
     # *Are both …?* is decided by what each is, and a link between two is no comparison
     if found == "comparison" and (kind == "verdict" or connection_pairs(question)):
         return "explanation"
-    if kind in _FACTS and (told["fact"] >= _FACT or found not in _OVER_FACTS):
+    is_fact = told["fact"] >= _FACT and not (found == "list" and _WHICH_SEVERAL.search(text))
+    if kind in _FACTS and (is_fact or found not in _OVER_FACTS):
         return None
     return "explanation" if found == "overview" else found
 

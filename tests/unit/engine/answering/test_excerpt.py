@@ -436,6 +436,31 @@ def test_steps_go_on_to_the_last_command_that_has_room() -> None:
     assert [each for each in (*commands, "boat sink") if each in draft.text] == commands
 
 
+def test_the_reason_behind_what_is_told_is_shown_with_it() -> None:
+    told = "The boats of the harbour are kept in the shed from autumn to spring each year. " * 9
+    reason = "The reason for this is that the ice of the bay breaks their planks."
+    source = _passage(
+        f"## Winter\n\n{told.strip()}\n\n{reason}\n\nThe shed is of oak. {'It is old. ' * 60}\n"
+    )
+
+    draft = _asked("Why are the boats of the harbour kept in the shed?", [source])
+
+    assert reason in draft.text
+    assert "oak" not in draft.text
+
+
+def test_sections_side_by_side_are_the_list_that_is_asked_for_in_parts() -> None:
+    lists = "\n\n".join(
+        f"### {name}\n\n- The list boats-{name.lower()} of the harbour\n- The channel of {name}"
+        for name in ("English", "Norse", "Frisian")
+    )
+    source = _passage(f"## Help with boats\n\n{lists}\n")
+
+    draft = _asked("List the lists of the harbour by language", [source])
+
+    assert all(f"boats-{name}" in draft.text for name in ("english", "norse", "frisian"))
+
+
 def test_the_items_of_two_commands_are_called_by_their_last_words() -> None:
     kinds = {"Gull": "loads the boat.", "gull-dry": "lists what is loaded.", "Tern": "is a ferry."}
     items = "\n".join(f"- `{name}`: The command {told}" for name, told in kinds.items())

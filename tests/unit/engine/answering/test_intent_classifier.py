@@ -182,6 +182,10 @@ def test_a_question_is_read_as_written_out_and_without_thanks(question: str, sai
     ("question", "intent"),
     [
         ("a mooring in the outer harbour - steps?", "steps"),
+        ("Which ships does the company have?", "list"),
+        ("Which boats for beginners can I use in the bay?", "list"),
+        ("Who sits on the harbour board?", "list"),
+        ("I'm visiting the island, what are the sights I should see?", "list"),
         ("what do i need on my computer to be able to build live images", "list"),
     ],
 )
