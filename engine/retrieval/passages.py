@@ -203,12 +203,36 @@ class Sentence:
     tells: frozenset[str] = frozenset()
 
 
+LEAD_CHARACTERS = 160
+"""Characters of what leads to an item, the last ones."""
+_ITEM_LINE = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)、])[ \t]")
+
+
+def led_by(text: str, start: int) -> str:
+    """Return what leads to an item of a list: the item or paragraph above it that ends in a colon.
+
+    Nothing for other places.
+    """
+    begin = text.rfind("\n", 0, start) + 1
+    item = _ITEM_LINE.match(text, begin)
+    while item is not None and begin > 0:
+        end, begin = begin - 1, text.rfind("\n", 0, begin - 1) + 1
+        line = text[begin:end].rstrip()
+        above = _ITEM_LINE.match(line)
+        depth = len(above[1]) if above else len(line) - len(line.lstrip())
+        if not line or depth > len(item[1]) or (above and depth == len(item[1])):
+            continue  # beside it, or below what is
+        return line.strip()[-LEAD_CHARACTERS:] if line.endswith((":", "：")) else ""
+    return ""
+
+
 def split_passages(passages: Sequence[Passage]) -> list[Sentence]:
     """Split passages into citable sentences, without headings, rules and termless lines.
 
-    A heading inside a passage belongs to the context of what follows it, and a table's first row to
-    that of its other rows. A block of `key: value` lines gives a sentence a line. A sentence that
-    two overlapping chunks share is kept once, in the better passage.
+    A heading inside a passage belongs to the context of what follows it, a table's first row to
+    that of its other rows, and what leads to a list to that of its items. A block of `key: value`
+    lines gives a sentence a line. A sentence that two overlapping chunks share is kept once, in the
+    better passage.
     """
     sentences: list[Sentence] = []
     seen: set[tuple[str, int, int]] = set()
@@ -252,7 +276,7 @@ def split_passages(passages: Sequence[Passage]) -> list[Sentence]:
                     terms=terms,
                     names=frozenset(tokens(" ".join(_NAME.findall(text)))),
                     title=title,
-                    context=context | header,
+                    context=context | header | frozenset(tokens(led_by(passage.text, start))),
                     before=before,
                     columns=columns,
                     tells=LIFE if opens and has_birth_and_death(text) else frozenset(),

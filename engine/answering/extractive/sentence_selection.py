@@ -20,7 +20,7 @@ from graph.text.cjk import has_han
 from ...plain_text import strip_markdown
 from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants
-from ...retrieval.passages import Sentence
+from ...retrieval.passages import Sentence, led_by
 from ...types import Passage
 from ..openings import read_title
 from .answer_spans import Candidate, softmax
@@ -117,9 +117,10 @@ def sentence_shares(
 
 Unit = tuple[int, int, int]
 """Passage, start and end of what a sentence is read and shown with."""
-READ_SENTENCES, READ_UNITS, READ_BESIDE = 10, 10, 4
-"""Sentences that reach the reader, likeliest first, units of them in English, and sentences beside
-the selected ones in which a short answer is looked for."""
+READ_SENTENCES, READ_UNITS, WORDED, READ_BESIDE = 10, 10, 4, 4
+"""Sentences that reach the reader, likeliest first, units of them in English, those of units that
+do by their words, wherever their block lies, and sentences beside the selected ones in which a
+short answer is looked for."""
 UNLIKELY = 4.5
 """Logits below the likeliest one, by words and place, from which an English unit is not read: of 31
 questions for a fact the sentence that was told lies at most 2.3 below it."""
@@ -162,7 +163,9 @@ def read_shares(
     order = _rows_to_read(weighed, share, language_of(question))
     if places is not None:
         likely = BY_WORDS * np.log(_joint(share, units) + 1e-6) + places
+        by_words = np.log(_joint(share, units) + 1e-6)
         order = _rows_of_units(likely, units)
+        order = list(dict.fromkeys((*order, *_rows_of_units(by_words, units)[:WORDED])))
     logits = np.full(share.size, BOUNDS[0])
     texts = [unit_text(weighed, row, passages, units) for row in order]
     logits[order] = read(question, texts)
@@ -253,7 +256,8 @@ def _above(sentence: Sentence, passages: Sequence[Passage]) -> list[str]:
     passage = passages[sentence.passage]
     shown = f"{passage.title} {sentence.heading} {sentence.text}"
     title = read_title(passage, sentence.start, shown)
-    return list(dict.fromkeys(name for name in (title, sentence.heading) if name))
+    lead = strip_markdown(led_by(passage.text, sentence.start))
+    return list(dict.fromkeys(name for name in (title, sentence.heading, lead) if name))
 
 
 _LIFE_DATES = re.compile(r"\(([^()]{0,80}?\d{3,4})\s*[–—-]\s*([^()]{0,40}?\d{3,4})\)")

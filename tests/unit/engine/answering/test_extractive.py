@@ -23,7 +23,7 @@ from engine.answering.extractive.sentence_scoring import amount_bonus, counted_t
 from engine.answering.packing import Draft
 from engine.plain_text import strip_markdown
 from engine.prompts import ABSTENTION
-from engine.retrieval.passages import split_passages, with_neighbours
+from engine.retrieval.passages import led_by, split_passages, with_neighbours
 from engine.storage.tokenization import tokens
 from engine.types import Passage
 
@@ -321,3 +321,36 @@ def test_a_sentence_that_is_a_question_is_no_answer() -> None:
     text = "Where do the names of the boats come from? They come from birds of the bay."
     draft = answer("Where do the names of the boats come from?", [replace(known, text=text)])
     assert draft.text == "Jon Abara: They come from birds of the bay. [1]"
+
+
+LIST = (
+    "Boats of the port:\n\n- The ferry is white.\n- Room depends on the deck:\n"
+    "  - upper deck: 40 seats\n    which are dry\n  - lower deck: 60 seats\n- The tug is red.\n\n"
+    "Others are kept in the shed.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("item", "lead"),
+    [
+        ("The ferry", "Boats of the port:"),
+        ("upper deck", "- Room depends on the deck:"),
+        ("lower deck", "- Room depends on the deck:"),
+        ("The tug", "Boats of the port:"),
+        ("Others", ""),
+        ("Boats", ""),
+    ],
+)
+def test_an_item_is_led_to_by_what_ends_in_a_colon_above_it(item: str, lead: str) -> None:
+    assert led_by(LIST, LIST.index(item)) == lead
+
+
+def test_what_leads_to_a_list_is_the_context_of_its_items() -> None:
+    source = Passage(
+        text=LIST, score=1.0, relevance=1.0, document_id="d", chunk_id="c", title="Port",
+        start=0, end=len(LIST),
+    )  # fmt: skip
+    found = {each.text: each.context for each in split_passages([source])}
+    seats = next(context for text, context in found.items() if "60 seats" in text)
+    assert {"room", "depend", "port"} <= seats
+    assert "room" not in next(context for text, context in found.items() if "shed" in text)
