@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ...plain_text import table_cells
 from ...retrieval.lexical_variants import lexical_variants
+from ...retrieval.passages import led_by
 from ...storage.graph_api import bare_heading, sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
@@ -229,7 +230,9 @@ def read_heading(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
     passage = passages[block.passage]
     shown = f"{passage.title} {block.heading} {block.text}"
     title = read_title(passage, block.start, shown)
-    return title if block.heading == passage.title else f"{title}: {block.heading}"
+    heading = "" if block.heading == passage.title else block.heading
+    names = (title, heading, led_by(passage.text, block.start))
+    return ": ".join(filter(None, names))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

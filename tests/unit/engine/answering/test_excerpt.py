@@ -461,6 +461,17 @@ def test_sections_side_by_side_are_the_list_that_is_asked_for_in_parts() -> None
     assert all(f"boats-{name}" in draft.text for name in ("english", "norse", "frisian"))
 
 
+def test_items_are_read_below_what_leads_to_their_list() -> None:
+    source = _passage(
+        "## Boats\n\nThese carry mail:\n\n- the Gull, which is white and old and slow\n"
+        "- the Petrel, which is grey and new and fast\n"
+    )
+    blocks = split_blocks([source])
+    item = replace(blocks[-1], start=source.text.index("the Petrel"))
+
+    assert read_text(item, [source]).startswith("Manual: Boats: These carry mail:\n")
+
+
 def test_the_items_of_two_commands_are_called_by_their_last_words() -> None:
     kinds = {"Gull": "loads the boat.", "gull-dry": "lists what is loaded.", "Tern": "is a ferry."}
     items = "\n".join(f"- `{name}`: The command {told}" for name, told in kinds.items())
