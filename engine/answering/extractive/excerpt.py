@@ -92,9 +92,10 @@ class WholeReader(Protocol):
         ...
 
 
-READ_BLOCKS, MORE_BLOCKS = 7, {"en": 12, "zh": 8}
+READ_BLOCKS, MORE_BLOCKS = 7, {"en": 12, "zh": 16}
 """Blocks that reach the reader (`READ_AT_ONCE` at a time), and those that do where none of these
-answers plainly: reading a Chinese one takes three times as long."""
+answers plainly. Of 36 questions on a Chinese novel the block that answers is shown for 15 of 8
+blocks, 16 of 12 and 18 of 16 or 24; of 234 English ones 16 show no more than 12."""
 NEAREST_BLOCKS = 12
 """Blocks in another language that are read."""
 PART = 130
