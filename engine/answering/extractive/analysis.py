@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -196,9 +197,18 @@ def introducing(
         rows.sort(key=lambda row: (-told[row], -weighed[row].score))
     if not rows or language_of(person) != "zh":
         return rows[:limit]
-    passage = weighed[rows[0]].sentence.passage
-    behind = range(rows[0], len(weighed))
+    first, passage = rows[0], weighed[rows[0]].sentence.passage
+    goes_on = _OF_NO_ONE.match(weighed[first].sentence.text) is not None
+    if goes_on and first and weighed[first - 1].sentence.passage == passage:
+        first -= 1
+    behind = range(first, len(weighed))
     return [row for row in behind if weighed[row].sentence.passage == passage][:limit]
+
+
+_OF_NO_ONE = re.compile(
+    r"\W*(?:道号|表字|小字|别号|绰号|人称|世称|官[拜至居]|[字号乃][^，。]{1,6}[，。])"
+)
+"""Beginnings that say more of the person in the sentence before: 道号水镜先生。"""
 
 
 def is_person_unknown(question: str, passages: Sequence[Passage]) -> bool:

@@ -461,6 +461,16 @@ def test_sections_side_by_side_are_the_list_that_is_asked_for_in_parts() -> None
     assert all(f"boats-{name}" in draft.text for name in ("english", "norse", "frisian"))
 
 
+def test_a_person_is_introduced_with_the_sentence_that_says_whose_name_it_is() -> None:
+    source = _passage(
+        "童子引客至庄前。童子答道：“吾师姓林，名远，字子山，海州人也。道号观潮先生。”客人大喜。", name="渔歌"
+    )
+
+    draft = _asked("观潮先生是谁？", [source])
+
+    assert draft.text.index("姓林") < draft.text.index("道号观潮先生")
+
+
 def test_items_are_read_below_what_leads_to_their_list() -> None:
     source = _passage(
         "## Boats\n\nThese carry mail:\n\n- the Gull, which is white and old and slow\n"
