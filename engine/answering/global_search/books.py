@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,8 @@ from .topics import (
     units_of,
 )
 
+_LONG = 30
+"""Chunks of a document that is a book beside short ones, at least."""
 _IN_BOOK = 0.5
 """Least share of a folder's documents that are numbered as chapters."""
 _FRONT = re.compile(r"(?:^|[/._-])(?:index|readme|toc|title|cover|main)(?=[._-]|$)", re.IGNORECASE)
@@ -234,9 +235,11 @@ def _numbering(unit: Unit) -> re.Match[str] | None:
 def with_long(books: Sequence[Book], others: Sequence[Unit]) -> tuple[list[Book], list[Unit]]:
     """Return the books with documents that are as long as the shortest of them, and other units.
 
-    The chapters of such a document are its sections.
+    Without books it is a document of most of the text. The chapters of such a document are its
+    sections.
     """
-    least = min((book.length for book in books), default=math.inf)
+    half = sum(len(unit.chunks) for unit in others) / 2
+    least = min((book.length for book in books), default=max(half, _LONG))
     found, left = list(books), list[Unit]()
     for unit in others:
         chapters = units_of(unit.chunks) if len(unit.chunks) >= least else []

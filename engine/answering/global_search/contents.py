@@ -189,12 +189,14 @@ class _Page(SubjectPage):
         documents = len(self.units) if self.asked.subject else self.documents
         centre = self._centre()
         books, others = books_in(self.units)
-        if sum(book.documents for book in books) * 2 > len(self.units):
+        if sum(book.length for book in books) * 2 > len(self.chunks):
             blocks = [self._book(book) for book in books]
-            if len(others) >= _BESIDE * len(self.units):
-                blocks += self._topics(others, most=max(1, self.scene.plan.topics - len(books)))
             told = f"in {len(books)} books" if len(books) > 1 else "in one book"
             parts = self.say(told, f"分为 {len(books)} 本书")
+            if len(others) >= _BESIDE * len(self.units):
+                beside = self._topics(others, most=max(1, self.scene.plan.topics - len(books)))
+                parts += self.say(f" and {len(others)} others", f"和另外 {len(others)} 份")
+                blocks += beside
         else:
             few = len(self.units) <= TOLD_PARTS
             blocks = self._topics(self.units, most=TOLD_PARTS if few else self.scene.plan.topics)

@@ -463,7 +463,8 @@ def test_sections_side_by_side_are_the_list_that_is_asked_for_in_parts() -> None
 
 def test_a_person_is_introduced_with_the_sentence_that_says_whose_name_it_is() -> None:
     source = _passage(
-        "童子引客至庄前。童子答道：“吾师姓林，名远，字子山，海州人也。道号观潮先生。”客人大喜。", name="渔歌"
+        "童子引客至庄前。童子答道：“吾师姓林，名远，字子山，海州人也。道号观潮先生。”客人大喜。",
+        name="渔歌",
     )
 
     draft = _asked("观潮先生是谁？", [source])

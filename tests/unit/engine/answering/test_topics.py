@@ -198,6 +198,19 @@ def test_a_document_as_long_as_a_book_is_one_beside_it(sections: int, is_book: b
         assert found.documents == 1
 
 
+@pytest.mark.parametrize(("sections", "is_book"), [(40, True), (20, False)])
+def test_a_document_of_most_of_the_text_is_a_book(sections: int, is_book: bool) -> None:
+    notes = [Unit(f"n{at}", (), (chunk(f"n{at}", 0, "Text."),)) for at in range(30)]
+    parts = [
+        chunk("long", at, "Text.", f"Wicks {at // 4}", title="Wicks") for at in range(sections)
+    ]
+
+    books, others = books_in([*notes, Unit("long", (), tuple(parts))])
+
+    assert [book.title for book in books] == ["Wicks"] * is_book
+    assert len(others) == 31 - is_book
+
+
 def test_a_title_keeps_a_number_that_a_quotation_mark_stands_on() -> None:
     assert plain_title("Chapter 7. Basics of packages") == "Basics of packages"
     assert Unit("d", ("CHAPTER XVII",), (chunk("d", 0, "Text."),)).title == "Chapter XVII"
