@@ -6,8 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from graph.text.patterns import FENCE
-
 from .prompts import Language, language_of
 
 if TYPE_CHECKING:
@@ -62,7 +60,10 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
 _TO_A_FILE = re.compile(
     r"(?<![\w!\]])\[([^\[\]\n]{1,200})\]\((?![a-zA-Z][\w+.-]{0,20}:)[^()\s]{0,200}[./#][^()\s]{0,200}\)"
 )
-_CODE = re.compile(rf"^{FENCE.pattern}.*?(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_CODE = re.compile(
+    r"^[ \t]*(?:(?:[-*+•]|\d{1,3}[.)、])[ \t]+)?(`{3,})(?![^\n]*`).*?(?:^[ \t]*\1`*[ \t]*$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def table_cells(text: str) -> tuple[str, ...]:
@@ -125,6 +126,6 @@ def _plain(text: str) -> str:
     """Escape HTML outside of code blocks, in which none is read."""
     lines, in_code = [], False
     for line in text.split("\n"):
-        in_code ^= FENCE.match(line) is not None
+        in_code ^= line.lstrip().startswith("```")
         lines.append(line if in_code else line.replace("&", "&amp;").replace("<", "&lt;"))
     return "\n".join(lines)

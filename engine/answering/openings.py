@@ -8,6 +8,7 @@ heading where it has words of the question that the part lacks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
@@ -29,7 +30,8 @@ LONGEST = 160
 """Characters of a beginning, at most."""
 FEWEST = 4
 """Words of a paragraph that tells something."""
-_UNTOLD = ("#", "|", "```", "- ")
+_UNTOLD = ("#", "|", "```", "~~~", "- ", "* ", "> ", "---", "+++", "<!--")
+_ABOVE = re.compile(r"\A(?:#{1,6} [^\n]*\n)+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +84,7 @@ def _openings(text: str) -> tuple[str, ...]:
     """Return the first sentences of the first paragraphs of a text."""
     paragraphs = [
         part
-        for part in map(str.strip, text.split("\n\n"))
+        for part in (_ABOVE.sub("", each.strip()) for each in text.split("\n\n"))
         if not part.startswith(_UNTOLD) and len(part.split()) >= FEWEST
     ]
     return tuple(

@@ -94,8 +94,8 @@ class WholeReader(Protocol):
 
 READ_BLOCKS, MORE_BLOCKS = 7, {"en": 12, "zh": 16}
 """Blocks that reach the reader (`READ_AT_ONCE` at a time), and those that do where none of these
-answers plainly. Of 36 questions on a Chinese novel the block that answers is shown for 15 of 8
-blocks, 16 of 12 and 18 of 16 or 24; of 234 English ones 16 show no more than 12."""
+answers plainly. Of 36 questions on a Chinese novel 8 show the block that answers for 15, 16 for 18.
+"""
 NEAREST_BLOCKS = 12
 """Blocks in another language that are read."""
 PART = 130
@@ -198,10 +198,8 @@ def choose_excerpts(
         first = _narrowed(question, best, passages[best.block.passage], read)
     whole = WHOLE_STEPS if intent in FROM_START else WHOLE_WORDS
     whole = WHOLE_DEFINITION if intent == "definition" else whole
-    has_steps = intent == "steps"
-    first = first or extended(
-        best, passages[best.block.passage], text_at, whole=whole, has_steps=has_steps
-    )
+    source, has_steps = passages[best.block.passage], intent == "steps"
+    first = first or extended(best, source, text_at, whole=whole, has_steps=has_steps)
     others = (_below(question, each, intent, passages, read, text_at) for each in close)
     apart: list[Excerpt] = []
     for each in others:
@@ -212,7 +210,9 @@ def choose_excerpts(
     return [first, *apart]
 
 
-_FOR_EACH = re.compile(r"\b(?:by|for each|for every|per) [a-z]+\W*$", re.I)
+_FOR_EACH = re.compile(
+    r"\b(?:(?:for each|per) [a-z]+|by (?:country|kind|language|region|topic|type|year))\W*$", re.I
+)
 """A list that is asked for in parts: *the mailing lists by language*."""
 
 

@@ -180,9 +180,12 @@ def extended(
         typed = [each for each in typed if count_words(text[start:each]) <= LED_WORDS]
         for other in rest:
             is_led = _announces(text[start:end], other) or (is_led and other.form in LISTED)
-            is_led |= _GIVES_REASON.match(other.text) is not None
+            gives_reason = _GIVES_REASON.match(other.text) is not None
             is_typed = other.end <= max(typed, default=start)
-            if not (is_led or is_typed) and count_words(text[start:end]) >= SHORTEST_WORDS:
+            if (
+                not (is_led or is_typed or gives_reason)
+                and count_words(text[start:end]) >= SHORTEST_WORDS
+            ):
                 break
             end = other.end
             is_longer = is_typed or (is_led and other.form in LISTED)

@@ -46,6 +46,9 @@ _LONGEST_SUBJECT = 8
 LONGEST_NAME = 12
 """Characters of a Chinese question's person, at most: 弗拉基米尔·弗拉基米罗维奇."""
 _NAME = r"[A-Z][\w’'.-]*"
+_NO_QUESTION = (
+    r"(?!\W*(?:how|when|who|where|what|which|why|did|does|do|is|are|was|were|has|have|can)\b)"
+)
 _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
     ("cause", lazy_regex(r"^\W*why\b|^\W*(?:为什么|为何|为啥)", re.I)),
     (
@@ -61,9 +64,18 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
     ),
     (
         "comparison",
-        lazy_regex(r"\bversus\b|\bvs\b|^[^?]{3,100} compared (?:with|to)\b|选择?哪", re.I),
+        lazy_regex(
+            rf"\bversus\b|\bvs\b|^{_NO_QUESTION}[^?]{{3,100}} compared (?:with|to)\b|选择?哪", re.I
+        ),
     ),
-    ("steps", lazy_regex(r"\bstep[- ]by[- ]step\b|[-–—,:] ?(?:the |what )?steps\W*$", re.I)),
+    (
+        "steps",
+        lazy_regex(
+            r"\bstep[- ]by[- ]step\b(?! (?:guide|tutorial|manual))"
+            r"|[-–—,:] ?(?:the |what )?steps\W*$",
+            re.I,
+        ),
+    ),
     (
         "definition",
         lazy_regex(
@@ -90,13 +102,17 @@ _WHICH_ONE = lazy_regex(
     re.I,
 )
 """A question for one thing by its name: *which cross did …*, not *which crosses did …*."""
+_SEVERAL = (
+    r"(?!(?:happens|causes|does|is|was|has|as|this|his|its|us|steps|ways|reasons|differences"
+    r"|makes|lets|needs|comes|goes|gas|canvas|atlas|series|species|news|lens)\b)"
+    r"(?-i:[a-z])[\w-]+(?<![sui])s"
+)
 _WHICH_SEVERAL = lazy_regex(
-    rf"(?:^|[,;:.]\s)\W*(?:which|what)\s(?:are\s(?:all\s)?(?:the\s)?)?{_NO_VERB}{{0,2}}?"
-    r"(?!(?:happens|causes|does|is|was|has|as|this|his|its|us|steps|ways|reasons|differences|makes"
-    r"|lets|needs|comes|goes)\b)[\w-]{2,}(?<![sui])s\s"
+    rf"(?:^|[,;:.]\s)\W*what\sare\s(?:all\s)?the\s(?:[\w-]+\s){{0,2}}?{_SEVERAL}\b"
+    r"(?!\s(?:supposed|meant|going|allowed|doing|called|for)\b)"
+    rf"|(?:^|[,;:.]\s)\W*(?:which|what)\s{_NO_VERB}{{0,2}}?{_SEVERAL}\s"
     r"(?:(?:for|in|on|of|with|from)\s(?:the\s|an?\s)?[\w-]+\s)?"
-    r"(?:can|could|do|did|does|are|were|have|has|still|exist|should|must|may|might|will|would|i|you"
-    r"|we|they)\b"
+    r"(?:can|could|do|did|does|are|were|have|has|still|exist|should|must|may|might|will|would)\b"
     r"|^\W*who (?:is|are|was|were|sits?|sat|serves?|served) (?:in|on) (?:the )?(?:[\w-]+ ){0,4}?"
     r"(?:board|commission|committee|council|crew|jury|panel|team)\b",
     re.I,
@@ -354,7 +370,8 @@ _SIDES = lazy_regex(
     rf"\b(?:between|compare|contrast)\s(?P<many>{_SAID}+)"
     rf"|^(?P<versus>{_SAID}+?\b(?:versus|vs\.?)\s{_SAID}+)"
     r"|^(?:how (?:do|does|is|are)\s)?"
-    r"(?P<with>[^?]{1,100}?\s(?:compared? (?:with|to)|as opposed to)\s[^,:?]{1,100})"
+    rf"(?P<with>{_NO_QUESTION}[^?]{{1,100}}?\s(?:compared? (?:with|to)|as opposed to)\s"
+    r"[^,:?]{1,100})"
     r"|\b(?:do(?:es)?|did)\s(?P<differs>.{1,100}?\sdiffer\sfrom\s[^?]{1,100})"
     r"|\b(?:do(?:es)?|did)\s(?P<differ>.{1,200}?)\s(?:differ|relate)\b"
     r"|\bbetter[,:]?\s(?P<better>[^,?]{1,80}?\bor\s[^,?]{1,80})"
@@ -443,7 +460,7 @@ def compared_sides(question: str) -> tuple[str, ...]:
 
 _ASKS_DIFFERENCE = (
     r"各?自?(?:有|是|存在)?(?:什么|哪些|何|啥)?的?(?:主要)?"
-    r"(?:区别|不同|不一样|差异|差别|异同|优缺点|优劣|利弊|好坏|好处|长处|短处|差在哪|哪[一个种]{1,2}更)"
+    r"(?:区别|不同|不一样|差异|差别|异同|优缺点|优劣|利弊|好坏|(?<=各有什么)[好长短]处|差在哪|哪[一个种]{1,2}更)"
 )
 _SIDES_CHINESE = lazy_regex(
     r"(?:比较|对比)(?:一下)?(?P<many>[^，。？?的]+?)(?:的|[，。？?]|$)"
@@ -573,7 +590,9 @@ def _compared_in_chinese(question: str) -> tuple[str, ...]:
     found = _SIDES_CHINESE.search(text)
     if found is None:
         return ()
-    whole = _INSIDE.sub("", found["many"] or found["differ"])
+    whole = found["many"] or found["differ"]
+    inside = _INSIDE.sub("", whole)
+    whole = whole if re.search("[里中]", inside) else inside
     before, of, _ = whole.partition("的")
     if of and _AND_CHINESE.search(before) and not before.endswith(("老", "旧", "新")):
         whole = before  # 于禁和庞德的表现和下场

@@ -189,11 +189,21 @@ _FEWEST = 3
 """Words of a question that stands for itself."""
 
 
-_IS = lazy_regex(r"\b(what|who|where|when|how)['’]?s\b(?!\s+(?:been|got|\w+ed)\b)", re.I)
-_NOT = lazy_regex(
-    r"\b(is|are|was|were|do|does|did|has|have|had|should|could|would|must|ca|wo)nt\b", re.I
+_IS = lazy_regex(
+    r"(^\W{0,3}|[.?!,;:–—-]\s|\b(?:and|but|so)\s)(what|who|where|when|how)"
+    r"(?:['’]s\b(?!\s(?:been|become|come|done|gone|got|\w+ed)\b)|s\b)",
+    re.I,
 )
-_PLEASE = lazy_regex(r"[,;.]?\s+(?:please|pls|plz|thanks|thank you|thx)\b(\W*)$", re.I)
+_NOT = lazy_regex(
+    r"(?<!\bthe )(?<!\ba )(?<!\bhis )(?<!\bher )(?<!\btheir )"
+    r"\b(is|are|was|were|do|does|did|has|have|had|should|could|would|must|ca|wo)nt\b",
+    re.I,
+)
+_PLEASE = lazy_regex(
+    r"(?:[,;]\s?(?:please|pls|plz|thanks|thank you|thx)|(?<!say)(?<!write)\s(?:please|pls|plz))\b"
+    r"(\W{0,5})$",
+    re.I,
+)
 
 
 def spelled_out(question: str) -> str:
@@ -201,7 +211,8 @@ def spelled_out(question: str) -> str:
 
     What is asked for is told by such words.
     """
-    return _PLEASE.sub(r"\1", _NOT.sub(r"\1n't", _IS.sub(r"\1 is", question)))
+    said = _PLEASE.sub(r"\1", _NOT.sub(r"\1n't", _IS.sub(r"\1\2 is", question)))
+    return said if any(map(str.isalnum, said)) else question
 
 
 def leading_question(question: str) -> str:

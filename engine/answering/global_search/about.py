@@ -307,7 +307,8 @@ def _book_asked(name: str, units: Sequence[Unit]) -> list[str]:
         folder, _, file = unit.document_id.rpartition("/")
         title = unit.chunks[0].title
         called = re.sub(r"[-_]", " ", folder.rpartition("/")[2])
-        is_folder = is_whole_named(name, [called]) and tokens_of(called) <= tokens_of(name)
+        words = tokens_of(called)
+        is_folder = bool(words) and is_whole_named(name, [called]) and words <= tokens_of(name)
         if is_index(file) and (is_folder or is_title_of(name, title)):
             inside = [
                 one.document_id

@@ -414,7 +414,7 @@ _OF_PART = re.compile(rf"{_WAS_SAID}|[那这]一?[章节回][里中]?(?:主要|�
 """The same that ask to sum it up."""
 
 
-_ON_SUBJECT = re.compile(r"[里中]面?(?:关于|有关|对于?)")  # tells of a subject: no title
+_ON_SUBJECT = re.compile(r"[里中]面?(?:关于|有关|对于)")  # tells of a subject: no title
 _FOR_ME = re.compile(r"\s+for (?:me|us)\W*$", re.IGNORECASE)
 
 

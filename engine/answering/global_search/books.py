@@ -60,7 +60,8 @@ class Book:
     @property
     def length(self) -> int:
         """Number of chunks that were read of it."""
-        return sum(len(unit.chunks) for unit in {*self.front, *self.chapters})
+        units = (*self.front, *self.chapters)
+        return len({chunk.id for unit in units for chunk in unit.chunks})
 
 
 def books_in(units: Sequence[Unit]) -> tuple[list[Book], list[Unit]]:
@@ -239,15 +240,15 @@ def with_long(books: Sequence[Book], others: Sequence[Unit]) -> tuple[list[Book]
     sections.
     """
     half = sum(len(unit.chunks) for unit in others) / 2
-    least = min((book.length for book in books), default=max(half, _LONG))
+    least = max(_LONG, min((book.length for book in books), default=half))
     found, left = list(books), list[Unit]()
     for unit in others:
         chapters = units_of(unit.chunks) if len(unit.chunks) >= least else []
-        if len(chapters) < MIN_CHAPTERS:
-            left.append(unit)
-            continue
         title = plain_title(unit.chunks[0].title)
         own = tuple(one for one in chapters if one.title not in ("", title))
+        if len(own) < MIN_CHAPTERS:
+            left.append(unit)
+            continue
         front = tuple(one for one in chapters if one not in own)
         found.append(Book(title, front, own, 1))
     return sorted(found, key=lambda book: (-book.length, book.title)), left

@@ -189,7 +189,8 @@ class _Page(SubjectPage):
         documents = len(self.units) if self.asked.subject else self.documents
         centre = self._centre()
         books, others = books_in(self.units)
-        if sum(book.length for book in books) * 2 > len(self.chunks):
+        of_books = sum(book.documents for book in books), sum(book.length for book in books)
+        if 2 * of_books[0] > len(self.units) or 2 * of_books[1] > len(self.chunks):
             blocks = [self._book(book) for book in books]
             told = f"in {len(books)} books" if len(books) > 1 else "in one book"
             parts = self.say(told, f"分为 {len(books)} 本书")

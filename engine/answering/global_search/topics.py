@@ -130,7 +130,7 @@ def _even_share(lengths: Sequence[int]) -> int:
         most = room // (len(lengths) - at)
         if length > most:
             break
-        room, most = room - length, max(most, length)
+        room -= length
     return most
 
 

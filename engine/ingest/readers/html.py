@@ -82,7 +82,9 @@ def _is_permalink(link: HtmlElement) -> bool:
     if not target.startswith("#"):
         return False
     text = "".join(link.itertext()).strip()
-    is_number = text.isdecimal() and target == f"#{text}"
+    above = link.getparent()
+    is_alone = above is not None and above.text_content().strip() == text
+    is_number = is_alone and text.isdecimal() and target == f"#{text}"
     return is_number or (bool(text) and not any(map(str.isalnum, text)))
 
 
@@ -579,7 +581,8 @@ def read_web_page(data: bytes) -> Content:
 def _site_names(tree: HtmlElement) -> tuple[str | None, str | None]:
     """Return the page's title and first top-level heading.
 
-    Of several such headings the first is not the title where it ends the `title` as a site's name.
+    Where the first of several such headings ends the `title` as a site's name, the title is the one
+    with the words in front of it.
     """
     titles = [
         one_line(found.text_content())
@@ -588,14 +591,23 @@ def _site_names(tree: HtmlElement) -> tuple[str | None, str | None]:
     headings = [*filter(None, (one_line(found.text_content()) for found in tree.xpath("//h1")))]
     title = _SITE_NAME.sub("", next(filter(None, titles), "")) or None
     if title is None and not headings:  # a part of a page
-        inner = (one_line(found.text_content()) for found in tree.iter("h2", "h3"))
+        framed = "nav or ancestor::aside or ancestor::header or ancestor::footer"
+        inner = (
+            one_line(found.text_content())
+            for found in tree.xpath(f"(//h2 | //h3)[not(ancestor::{framed})]")
+        )
         return next(filter(None, inner), None), None
     heading = next(iter(headings), None)
     if title is None or heading is None or heading.casefold() not in title.casefold():
         return title or heading, heading
-    if title.casefold().endswith(f" - {heading.casefold()}"):  # the site's name, not the page's
-        return next((each for each in headings if each != heading), heading), heading
+    if title.casefold().endswith(f" - {heading.casefold()}"):  # maybe the site's name
+        own = _words(title[: -len(heading)])
+        return next((each for each in headings[1:] if own <= _words(each)), heading), heading
     return heading, heading
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", text.casefold()))
 
 
 def _main_text(source: str, tree: HtmlElement) -> str:

@@ -121,7 +121,9 @@ _CODE = frozenset({"code", "kbd", "samp", "tt"})
 _CODE_CLASSES = frozenset({"code", "screen", "verbatim"})
 _LONGEST_CODE = 200
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_NUMBERED_TITLE = re.compile(r"(\d{1,2}(?:\.\d{1,2}){1,4})\.? +[^\W\d_].{0,98}[^\s.,;:!]")
+_NUMBERED_TITLE = re.compile(
+    r"(\d{1,2}(?:\.\d{1,2}){1,4})\.? +(?![kKMGT]i?[Bb]\b|[kMG]?Hz\b|[a-z])[^\W\d_].{0,98}[^\s.,;:!]"
+)
 _SPACES = re.compile(r"[ \t\r\n\f\v\u00a0]+")
 _AROUND_BREAK = re.compile(r" *\n[ \n]*")
 _LANGUAGE = re.compile(r"\b(?:language|lang|highlight-source|brush:)[- ]?([a-z0-9+#]+)", re.I)
@@ -189,12 +191,15 @@ class _Writer:
         elif tag in _HEADINGS:
             title = one_line_text(element)
             self.heading(f"{'#' * _HEADINGS[tag]} {title}" if title else "")
-        elif tag == "p" and not self.indents and (level := _numbered_title(element)):
+        elif (
+            tag == "p" and not (self.indents or self.quotes) and (level := _numbered_title(element))
+        ):
             self.heading(f"{'#' * level} {one_line_text(element)}")
         elif tag == "pre":
             self.code(element, "\n".join(_lines_of(element)))
-        elif tag == "p" and _CODE_CLASSES.intersection((element.get("class") or "").split()):
-            self.code(element, "\n".join(map(str.strip, _lines_of(element))))
+        elif tag == "p" and _is_code(element):
+            lines = (_SOURCE_SPACES.sub(" ", line).strip(" ") for line in _lines_of(element))
+            self.code(element, "\n".join(lines).replace("\u00a0", " "))
         elif tag == "table" and is_data_table(element):
             self.block(html_table(element))
         elif tag in _CODE and (code := _inline_code(element)):
@@ -298,8 +303,17 @@ class _Writer:
         return "".join(parts[1:])
 
 
+_SOURCE_SPACES = re.compile(r"[ \t\r\n\f]+")
+
+
+def _is_code(paragraph: HtmlElement) -> bool:
+    """Check for a paragraph of the class of code whose lines are broken."""
+    classes = (paragraph.get("class") or "").split()
+    return not _CODE_CLASSES.isdisjoint(classes) and paragraph.find(".//br") is not None
+
+
 def _lines_of(code: HtmlElement) -> list[str]:
-    """Return the lines of code as a browser breaks them."""
+    """Return the lines of code, parted where a browser is told to."""
     if code.find(".//br") is None:
         return [code.text_content()]
     lines = [""]
@@ -317,7 +331,8 @@ def _numbered_title(element: HtmlElement) -> int:
     if found is None:
         return 0
     text = element.text_content().strip()
-    target = any(link.get("name") or link.get("id") for link in element.iter("a"))
+    anchors = (link for link in element.iter("a") if link.get("href") is None)
+    target = any(link.get("name") or link.get("id") for link in anchors)
     bold = any(text == part.text_content().strip() for part in element.iter("b", "strong"))
     return found.group(1).count(".") + 1 if target or bold else 0
 

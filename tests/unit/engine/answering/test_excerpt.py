@@ -315,6 +315,10 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("gull vs petrel, which one should I take?", ("gull", "petrel")),
         ("软raid 里 RAID0 跟 RAID1 有啥区别", ("RAID0", "RAID1")),
         ("帆船和汽船相比，各有什么好坏？", ("帆船", "汽船")),
+        ("How much did the nets cost compared to last year?", ()),
+        ("When did the price fall as opposed to rise?", ()),
+        ("参与社区有什么好处？", ()),
+        ("小说中的人物和电影中的人物有什么区别？", ("小说中", "电影中")),
         ("Compare Ann's and Bo's and Cy's nets", ("Ann's", "Bo's", "Cy's nets")),
     ],
 )

@@ -171,6 +171,14 @@ def test_the_person_of_several_questions_is_the_name_alone() -> None:
         ("Why cant I want the boat I dont have", "Why can't I want the boat I don't have"),
         ("how do I reef a sail pls", "how do I reef a sail"),
         ("Which boats please the crew?", "Which boats please the crew?"),
+        ("How do you say please?", "How do you say please?"),
+        ("To whom does the pilot give thanks?", "To whom does the pilot give thanks?"),
+        (
+            "What is the WHO's view of the cant of masts?",
+            "What is the WHO's view of the cant of masts?",
+        ),
+        ("What's become of him?", "What's become of him?"),
+        (", please", ", please"),
         ("帆船是什么？", "帆船是什么？"),
     ],
 )

@@ -10,7 +10,7 @@ from llama_index.core.schema import Document
 from engine import Answer, KnowledgeEngine, Settings
 from engine.answering.nearest import LONGEST_CHARACTERS, NEAREST, nearest_passages
 from engine.api.routes.chat_completions import _nearest
-from engine.plain_text import HEADINGS, nearest_lines
+from engine.plain_text import HEADINGS, nearest_lines, without_marks
 from engine.prompts import is_abstention
 from engine.tools.definitions import answer_lines, answer_value
 from engine.types import Passage
@@ -115,3 +115,16 @@ def test_an_answered_question_shows_none(declined: dict[str, Answer]) -> None:
     answered = Answer(question="Who?", text="Ada.", mode="local")
     assert nearest_lines(answered) == []
     assert _nearest(answered) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("```\nboat[1]\n```\nSee [1].", "```\nboat[1]\n```\nSee (1)."),
+        ("- ```\n  boat[1]\n  ```\nSee [1].", "- ```\n  boat[1]\n  ```\nSee (1)."),
+        ("- ```boat``` is seen [1].", "- ```boat``` is seen (1)."),
+        ("Boats\n~~~~~\nSee [1].", "Boats\n~~~~~\nSee (1)."),
+    ],
+)
+def test_marks_of_a_source_are_no_citations_but_in_code(text: str, shown: str) -> None:
+    assert without_marks(text) == shown

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.answering.openings import OpenedPassage, read_title, with_openings
@@ -57,6 +59,18 @@ def test_other_parts_are_read_below_the_title_alone(
     text: str, shown: str, wanted: dict[str, float] | None
 ) -> None:
     assert read_title(opened(text, wanted), 0, shown) == "Fifty years"
+
+
+def test_front_matter_and_comments_are_no_beginning() -> None:
+    held = (
+        "---\ntitle: Port Ansgar\n---\n\n<!-- Port Ansgar -->\n\n# Level\nOn Port Ansgar we sail.\n"
+    )
+    (found,) = with_openings(
+        [replace(passage("The mean level"), start=500)],
+        wanted=WANTED,
+        text_at=lambda _document, start, end: held[start:end],
+    )
+    assert read_title(found, 0, "It rose.") == "Fifty years: On Port Ansgar we sail."
 
 
 def test_a_passage_without_an_opening_has_its_title() -> None:

@@ -180,7 +180,7 @@ def test_documents_numbered_in_their_first_heading_are_a_book() -> None:
     assert books_of([Unit(one.document_id, (), (one,)) for one in other])[0] == []
 
 
-@pytest.mark.parametrize(("sections", "is_book"), [(5, True), (4, True), (3, False)])
+@pytest.mark.parametrize(("sections", "is_book"), [(40, True), (30, True), (29, False)])
 def test_a_document_as_long_as_a_book_is_one_beside_it(sections: int, is_book: bool) -> None:
     chapters = [
         Unit(f"b/{at}", (), (chunk(f"b/{at}", 0, "Text.", title=f"Chapter {at}. Oil {at}"),))

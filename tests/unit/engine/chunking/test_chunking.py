@@ -397,6 +397,11 @@ def test_effort_grows_with_the_length_and_no_text_is_tokenised_twice(unit: str) 
     assert max(len(node.text) for node in nodes) < 6_000
 
 
+def test_code_marked_by_three_backticks_inside_of_an_item_opens_none() -> None:
+    text = "- ```npm i``` installs\n- ```npm test``` runs tests\n\n# Next\n\nThen wait.\n"
+    assert [block.kind for block in blocks(text, markdown=True)][-2:] == ["heading", "text"]
+
+
 @pytest.mark.parametrize("mark", ["- ", "  - ", "1. ", "2) "])
 def test_code_that_an_item_begins_with_ends_where_its_fence_closes(mark: str) -> None:
     indent = " " * len(mark)

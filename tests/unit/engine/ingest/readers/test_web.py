@@ -131,10 +131,11 @@ def test_a_sign_behind_a_heading_that_links_to_it_is_no_text() -> None:
 def test_the_number_of_a_paragraph_that_links_to_itself_is_no_text() -> None:
     page = (
         "<main><label><a href='#4'>4</a></label><p id='4'>The image is built in a chroot.</p>"
-        "<p>It takes long<a href='#note-1'>1</a>, as <a href='#sizes'>sizes</a> tell.</p></main>"
+        "<p>It takes long<a href='#note-1'>1</a>, as <a href='#sizes'>sizes</a> tell, and step"
+        " <a href='#3'>3</a>.</p></main>"
     )
     found = text(page)
-    assert found == "The image is built in a chroot.\n\nIt takes long1, as sizes tell."
+    assert found == "The image is built in a chroot.\n\nIt takes long1, as sizes tell, and step 3."
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,10 @@ def test_the_number_of_a_paragraph_that_links_to_itself_is_no_text() -> None:
         ("<p class=x><a name='h4.1'></a> 4.1 What is it?</p>", "## 4.1 What is it?"),
         ("<p><b>2.10.3 <i>The</i> menu</b></p>", "### 2.10.3 The menu"),
         ("<p><b>4.1</b> What is it?</p>", "4.1 What is it?"),
-        ("<p><b>4.5 million people.</b></p>", "4.5 million people."),
+        ("<p><b>4.5 million people</b></p>", "4.5 million people"),
+        ("<p><b>1.5 GB of memory</b></p>", "1.5 GB of memory"),
+        ("<p>1.4 Boats a day.<a id='r1' href='#n1'>x</a></p>", "1.4 Boats a day.x"),
+        ("<blockquote><p><b>1.1 Boats</b></p></blockquote>", "> 1.1 Boats"),
         ("<ul><li><p><b>1.1 Boats</b></p></li></ul>", "- 1.1 Boats"),
     ],
 )
@@ -156,7 +160,7 @@ def test_a_numbered_paragraph_that_is_bold_or_a_target_is_a_heading(
 @pytest.mark.parametrize(
     "code",
     [
-        "<p class='code'>\n $ cd boats <br>\n$ ls<br>\n</p>",
+        "<p class='code'>\n $ cd\n boats <br>\n$ ls<br>\n</p>",
         "<pre>$ cd boats\n$ ls</pre>",
         "<pre>$ cd boats<br>$ ls</pre>",
     ],
@@ -165,18 +169,26 @@ def test_lines_of_code_are_broken_as_in_a_browser(code: str) -> None:
     assert text(code) == "```\n$ cd boats\n$ ls\n```"
 
 
+def test_a_paragraph_of_code_keeps_its_indents_and_is_broken_into_lines() -> None:
+    assert text("<p class='code'>if a:<br>&nbsp;&nbsp;b()</p>") == "```\nif a:\n  b()\n```"
+    assert text("<p class='code'>Country code: AB</p>") == "Country code: AB"
+
+
 def test_a_first_heading_that_is_the_name_of_the_site_is_not_the_title() -> None:
     page = (
         "<head><title>basics - The Boat Manual</title></head><h1>The Boat Manual</h1>"
         "<h1>The basics</h1><p>Boats float on the water, as long as they have no holes.</p>"
     )
     assert read_web_page(page.encode()).title == "The basics"
+    page = "<title>Boats - Oil</title><h1>Oil</h1><p>Oil is kept dry.</p><h1>Before</h1>"
+    assert read_web_page(page.encode()).title == "Oil"
 
 
 def test_a_part_of_a_page_is_called_by_its_first_heading() -> None:
     part = "<section><h2>Backups</h2><p>Copies are kept for a year.</p><h2>Disks</h2></section>"
     assert read_web_page(part.encode()).title == "Backups"
     assert read_web_page(f"<h1>Care</h1>{part}".encode()).title == "Care"
+    assert read_web_page(f"<nav><h2>Pages</h2></nav>{part}".encode()).title == "Backups"
 
 
 def test_a_table_for_layout_is_walked() -> None:
