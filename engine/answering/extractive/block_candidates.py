@@ -22,7 +22,7 @@ from ...storage.tokenization import tokens
 from ...types import Passage
 from ..openings import read_title
 from .blocks import WINDOW_WORDS, ExcerptBlock, count_words, split_blocks
-from .extent import Best, Excerpt, in_section, is_title, short_excerpt
+from .extent import Best, Excerpt, extended, in_section, is_title, short_excerpt
 from .sentence_scoring import ScoredSentence
 
 Reader = Callable[[str, Sequence[str]], NDArray[np.float64]]
@@ -382,15 +382,21 @@ def told_by_items(
     last = [name.split()[-1] for name in names]
     if not items and len({*last}) == len(names):  # apt-get *upgrade* and *dist-upgrade*
         items = items_of_sides(last, blocks, passages)
-    items = items or _sections_of_sides(names, blocks)
+    sections = [] if items else _sections_of_sides(names, blocks)
+    items = items or sections
     if not items:
         return []
     logit = None
     if read is not None:
         text = "\n".join(item.text for item in items)
         logit = float(read(question, [f"{read_heading(items[0], passages)}\n{text}"])[0])
-    told = (Best(block=item, score=logit or 0.0, logit=logit) for item in items)
-    return [short_excerpt(one, passages[one.block.passage]) for one in told]
+    told = [Best(block=item, score=logit or 0.0, logit=logit) for item in items]
+    if not sections:
+        return [short_excerpt(one, passages[one.block.passage]) for one in told]
+    return [
+        extended(one, passages[one.block.passage], None, whole=WINDOW_WORDS, longest=WINDOW_WORDS)
+        for one in told
+    ]
 
 
 def _sections_of_sides(sides: Sequence[str], blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
