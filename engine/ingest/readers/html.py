@@ -19,6 +19,7 @@ from graph.text.cjk import count_han
 from ...errors import SourceError
 from ...types import MetaValue
 from ..document import Content, iso_date, one_line, sanitise_text
+from .html_footnotes import place_footnotes
 from .html_markdown import as_markdown
 from .text import decode_bytes
 
@@ -54,6 +55,8 @@ def page_source(data: bytes) -> str:
 def page_tree(source: str) -> HtmlElement:
     """Parse a page; tags nested too deeply are dropped, their text stays; signs for links go.
 
+    Footnotes are put behind the paragraphs that they belong to.
+
     Raises:
         SourceError: nothing in it.
     """
@@ -70,6 +73,7 @@ def page_tree(source: str) -> HtmlElement:
             raise SourceError("is empty: there is no text in this page") from error
         if not any(entry.type_name == _TOO_DEEP for entry in parser.error_log):
             break
+    place_footnotes(tree)
     for link in [*tree.iter("a")]:
         if isinstance(link, html.HtmlElement) and _is_permalink(link):
             link.drop_tree()

@@ -174,6 +174,60 @@ def test_a_paragraph_of_code_keeps_its_indents_and_is_broken_into_lines() -> Non
     assert text("<p class='code'>Country code: AB</p>") == "Country code: AB"
 
 
+NOTES = {
+    "docutils": (
+        "<a class='footnote-reference' href='#f1' id='r1'>1</a>",
+        "<dl><dt id='f1'><span><a href='#r1'>1</a></span></dt><dd><p>{}</p></dd></dl>",
+    ),
+    "docutils 0.18": (
+        "<a class='footnote-reference' href='#f1' id='r1'><span>[</span>1<span>]</span></a>",
+        "<aside id='f1'><span>[<a href='#r1'>1</a>]</span><p>{}</p></aside>",
+    ),
+    "docbook": (
+        "<a href='#ftn.r1' name='r1'><sup>[1]</sup></a>",
+        "<div id='ftn.r1'><p><a href='#r1'><sup>[1] </sup></a>{}</p></div>",
+    ),
+    "pandoc": (
+        "<a href='#fn1' id='r1'><sup>1</sup></a>",
+        "<ol><li id='fn1'><p>{} <a href='#r1'>↩</a></p></li></ol>",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", NOTES)
+def test_a_footnote_stands_behind_the_paragraph_that_it_belongs_to(kind: str) -> None:
+    reference, note = NOTES[kind]
+    told = "Oil in the loft catches fire."
+    page = f"<h2>Oil</h2><p>Keep it dry.{reference} Yes.</p><h2>Wicks</h2><p>Cut them.</p>"
+    found = text(page + note.format(told))
+    assert found == f"## Oil\n\nKeep it dry.[1] Yes.\n\n[1] {told}\n\n## Wicks\n\nCut them."
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            "<p>Oil.<a href='#n' id='r'>1</a></p><p id='n'>It is kept dry.</p>", id="one way"
+        ),
+        pytest.param(
+            "<p>Oil.<sup class='reference'><a href='#n' id='r'>[1]</a></sup></p>"
+            "<ol><li id='n'><a href='#r'>^</a> A. Reed, On oil and wicks</li></ol>", id="a source",
+        ),
+        pytest.param(
+            "<table><tr><td>Oil<a href='#n' id='r'>1</a></td><td>a</td></tr></table>"
+            "<p id='n'><a href='#r'>1</a> It is always kept dry.</p>", id="in a table",
+        ),
+        pytest.param(
+            "<div>Oil <a href='#n' id='r'>1</a><p id='n'><a href='#r'>1</a> It is kept dry."
+            "</p></div>", id="around it",
+        ),
+    ],
+)  # fmt: skip
+def test_other_links_within_a_page_move_nothing(page: str) -> None:
+    assert text(page).index("Oil") < text(f"{page}<p>Last.</p>").index("Last")
+    assert "[1] It" not in text(page)
+
+
 def test_a_first_heading_that_is_the_name_of_the_site_is_not_the_title() -> None:
     page = (
         "<head><title>basics - The Boat Manual</title></head><h1>The Boat Manual</h1>"
