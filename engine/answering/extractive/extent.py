@@ -253,6 +253,14 @@ def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | 
     blocks = [each for each in split_blocks([source]) if in_section(each, block)]
     place = next((row for row, each in enumerate(blocks) if each.end > block.start), 0)
     leading = blocks[place] if _leads_to_a_list(blocks[place : place + 2]) else None
+    led: list[int] = []
+    if leading is None and block.form == "prose":
+        behind = sum(each.start <= block.end for each in blocks)  # the paragraph behind, too
+        near = range(place, min(behind + 1, len(blocks) - 1))
+        led = [row for row in near if _leads(blocks[row], blocks[row + 1])]
+        if led:
+            is_own = _announces(blocks[led[-1]].text, blocks[led[-1] + 1])
+            place, leading = (led[-1], blocks[led[-1]]) if is_own else (led[-1] + 1, None)
     first = last = place + (leading is not None)
     while first > 0 and blocks[first - 1].form == blocks[first].form in LISTED:
         first -= 1
@@ -273,7 +281,7 @@ def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | 
         if count_words(" ".join((lead, *whole))) <= LONGEST_WORDS:
             told = whole
         text = "\n".join((*([lead] if lead else []), *told))
-    elif items[0].form not in LISTED or start >= block.start:
+    elif items[0].form not in LISTED or (start >= block.start and not led):
         return None
     return Excerpt(
         source=source,
@@ -285,6 +293,13 @@ def outlined(best: Best, passage: Passage, text_at: TextAt | None) -> Excerpt | 
         logit=best.logit,
         likely=best.likely,
     )
+
+
+def _leads(block: ExcerptBlock, following: ExcerptBlock) -> bool:
+    """Check for a paragraph before a list that it, or the list's own caption, announces."""
+    if block.form != "prose" or following.form not in LISTED:
+        return False
+    return any(_announces(text, following) for text in (block.text, _led_to(following.text)[0]))
 
 
 def _leads_to_a_list(blocks: Sequence[ExcerptBlock]) -> bool:

@@ -333,7 +333,10 @@ _TOP_HEADING = re.compile(r"^ {0,3}#[ \t]+(\S.*)$|^(\S.*)\n=+[ \t]*$", re.M)
 _CLOSING_MARKS = re.compile(r"(?<![^ \t])#+[ \t]*\Z")
 _LONGEST_HEADING = 1_000
 """Maximum heading length; matching marks in longer lines costs seconds."""
-_INLINE = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*_`]{1,3}(\S(?:.*?\S)?)[*_`]{1,3}")
+_INLINE = re.compile(
+    r"!?\[([^\]]*)\]\([^)]*\)|[*`]{1,3}_{0,2}(\S(?:.*?\S)??)_{0,2}[*`]{1,3}"
+    r"|(?<!\w)_{1,3}(?=\S)([^_]+)(?<=\S)_{1,3}(?!\w)"
+)
 _UNREADABLE = (ValueError, ArithmeticError, LookupError, AttributeError, TypeError)
 """Exceptions that YAML and TOML parsers raise on invalid numbers, dates and types."""
 _LARGEST = 1 << 63
@@ -451,7 +454,7 @@ def markdown_title(text: str) -> str | None:
 def strip_heading_marks(text: str) -> str:
     """Strip emphasis, code marks and links from a Markdown heading (first 1,000 characters)."""
     head = text[:_LONGEST_HEADING]
-    return _INLINE.sub(lambda found: found.group(1) or found.group(2) or "", head).strip()
+    return _INLINE.sub(lambda found: next(filter(None, found.groups()), ""), head).strip()
 
 
 def _without_closing(heading: str | None) -> str:

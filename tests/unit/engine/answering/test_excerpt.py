@@ -487,6 +487,24 @@ def test_items_are_read_below_what_leads_to_their_list() -> None:
     assert read_text(item, [source]).startswith("Manual: Boats: These carry mail:\n")
 
 
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_list_that_the_best_paragraph_leads_to_is_shown_in_its_place(is_own: bool) -> None:
+    about = (
+        "Each boat of the harbour has one of several colours, and no boat may have two of them. "
+    )
+    lead = "The following colours are known." if is_own else "Here is more. It is long."
+    caption = "" if is_own else "The colours are:\n"
+    items = "\n".join(f"- {name}\n  - It is {name}." for name in ("white", "grey", "red", "green"))
+    source = _passage(f"## Colours\n\n{about * 3}\n\n{lead}\n\n{caption}{items}\n")
+
+    draft = _asked(
+        "Which colours does a boat of the harbour have?", [source], read=_reads(several=9.0)
+    )
+
+    assert all(f"- {name}" in draft.text for name in ("white", "grey", "red", "green"))
+    assert "no boat may have two" not in draft.text
+
+
 def test_the_items_of_two_commands_are_called_by_their_last_words() -> None:
     kinds = {"Gull": "loads the boat.", "gull-dry": "lists what is loaded.", "Tern": "is a ferry."}
     items = "\n".join(f"- `{name}`: The command {told}" for name, told in kinds.items())

@@ -12,7 +12,13 @@ from llama_index.core import Document
 from engine.errors import SourceError
 from engine.ingest.document import ReadOptions, normalise_text, sanitise_text, title_from_filename
 from engine.ingest.load import document_from_part, read_llama_document, read_parts, read_text
-from engine.ingest.readers.text import decode_bytes, front_matter, markdown_title, plain_title
+from engine.ingest.readers.text import (
+    decode_bytes,
+    front_matter,
+    markdown_title,
+    plain_title,
+    strip_heading_marks,
+)
 from engine.types import SourceText
 
 CHINESE = "沈望舒在临澜海洋大学研究烬藻，发现了烬藻素。这是一种红色的海藻，产于斯凯拉文岛。"
@@ -307,3 +313,16 @@ def test_cleaning(text: str, expected: str) -> None:
 @given(st.text(alphabet=st.characters(exclude_categories=[])))
 def test_cleaning_twice_changes_nothing(text: str) -> None:
     assert normalise_text(normalise_text(text)) == normalise_text(text)
+
+
+@pytest.mark.parametrize(
+    ("heading", "title"),
+    [
+        ("rules and DEB_BUILD_OPTIONS", "rules and DEB_BUILD_OPTIONS"),
+        ("**Bold** and `a_b`", "Bold and a_b"),
+        ("_Leaned_ and **_both_**", "Leaned and both"),
+        ("[A link](to.md) out", "A link out"),
+    ],
+)
+def test_marks_of_a_heading_go_but_the_underscores_of_its_words(heading: str, title: str) -> None:
+    assert strip_heading_marks(heading) == title
