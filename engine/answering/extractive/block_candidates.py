@@ -400,14 +400,26 @@ def told_by_items(
 
 
 def _sections_of_sides(sides: Sequence[str], blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:
-    """Return the first block of the section that is called as each side is; none without all."""
-    called: dict[tuple[str, ...], ExcerptBlock] = {}
+    """Return the first block of the section on each side; none without all.
+
+    Their headings are the sides, or differ in them alone: *The contrib area*, *The main area*.
+    """
+    words = [frozenset(tokens(side)) for side in sides]
+    shared = frozenset.intersection(*words)  # *symbols files* and *shlibs files*
+    own = [each - shared or each for each in words]
+    found: list[dict[frozenset[str], ExcerptBlock]] = [{} for _ in sides]
     for block in blocks:
-        if block.place == 0 and block.form == "prose":
-            called.setdefault(tuple(tokens(bare_heading(block.heading))), block)
-    found = [called.get(tuple(tokens(side))) for side in sides]
-    told = [block for block in found if block is not None]
-    return told if len(told) == len(sides) else []
+        head = frozenset(tokens(bare_heading(block.heading)))
+        named = [row for row, each in enumerate(own) if each <= head]
+        if block.place == 0 and block.form == "prose" and len(named) == 1:
+            found[named[0]].setdefault(head - own[named[0]] - shared, block)
+    alike = frozenset.intersection(*map(frozenset, found))
+    rest = min(alike, key=lambda each: (len(each), sorted(each)), default=None)
+    return [] if rest is None or len(rest) > BESIDE_SIDE else [each[rest] for each in found]
+
+
+BESIDE_SIDE = 4
+"""Words beside a side in the heading of a section on it, at most."""
 
 
 def is_of_all(block: ExcerptBlock, sides: Sequence[str]) -> bool:

@@ -14,6 +14,7 @@ from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractiv
 from engine.answering.extractive.block_candidates import (
     FARTHEST,
     Reader,
+    _sections_of_sides,
     bare_sides,
     read_leads,
     read_places,
@@ -530,6 +531,26 @@ def test_sections_that_are_called_as_the_sides_stand_beside_each_other() -> None
     draft = _asked("gull vs petrel - what is the difference", [both, kinds])
 
     assert [each.quote.split()[2] for each in draft.citations] == ["carry", "tow"]
+
+
+@pytest.mark.parametrize(
+    ("question", "headings", "is_told"),
+    [
+        ("How do gulls and petrels differ?", ("The gull boats", "The petrel boats"), True),
+        ("gull files or petrel files, what is the difference", ("Gulls", "Petrels"), True),
+        ("How do gulls and petrels differ?", ("The gull boats", "Care of petrels"), False),
+        ("How do gulls and petrels differ?", ("Gulls and petrels", "Petrels and gulls"), False),
+    ],
+)
+def test_sections_whose_headings_differ_in_the_sides_alone_stand_beside_each_other(
+    question: str, headings: tuple[str, str], is_told: bool
+) -> None:
+    one, two = headings
+    blocks = split_blocks(
+        [_passage(f"## {one}\n\nThey carry mail to all islands.\n\n## {two}\n\nThey tow boats.\n")]
+    )
+    found = _sections_of_sides(compared_sides(question), blocks)
+    assert [block.heading for block in found] == (list(headings) if is_told else [])
 
 
 def test_the_item_of_a_side_is_not_that_of_a_longer_name() -> None:
