@@ -7,7 +7,8 @@ generator (docutils, DocBook, pandoc) writes it. References of an encyclopaedia 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def place_footnotes(tree: HtmlElement) -> None:
     """Move each footnote of a page behind the paragraph with its first reference, in place."""
     places = {name: each for each in tree.iter() for name in _names(each)}
     last: dict[HtmlElement, HtmlElement] = {}
+    moved: set[HtmlElement] = set()
+    leads = cache(_leads)  # each element is looked through once, whatever leads to it
     for link in [*tree.iter("a")]:
         mark = link.text_content().strip()
         target = places.get((link.get("href") or "").removeprefix("#"))
@@ -33,11 +36,15 @@ def place_footnotes(tree: HtmlElement) -> None:
         if is_gone or target is None or not 0 < len(mark) <= LONGEST_MARK or _is_cited(link):
             continue
         back = {f"#{name}" for each in (link, link.getparent()) for name in _names(each)}
-        note, above = _note(target, back), _block(link)
-        if note is None or above is None or above is note:
+        above = _block(link)
+        note = _note(target, back, leads) if above is not None else None
+        if note is None or above is None or note in moved or above is note:
             continue
         if note in above.iterancestors() or above in note.iterancestors():
             continue
+        if len(note.text_content().split()) < FEWEST_WORDS:
+            continue
+        moved.add(note)
         mark = mark.strip("[]")
         placed = _moved(note, mark, back)
         link.clear(keep_tail=True)
@@ -58,16 +65,24 @@ def _is_cited(link: HtmlElement) -> bool:
     return any("reference" in (each.get("class") or "").split() for each in above)
 
 
-def _note(target: HtmlElement, back: Collection[str]) -> HtmlElement | None:
+def _leads(element: HtmlElement) -> frozenset[str]:
+    """Return where the links in an element lead to."""
+    return frozenset(each.get("href") or "" for each in element.iter("a"))
+
+
+def _note(
+    target: HtmlElement,
+    back: Collection[str],
+    leads: Callable[[HtmlElement], frozenset[str]],
+) -> HtmlElement | None:
     """Return the element of a note that leads back to its reference; None where nothing does."""
     element = target
     while element.tag in _INLINE and element.getparent() is not None:
         element = element.getparent()
-    if not any(each.get("href") in back for each in element.iter("a")):
+    if leads(element).isdisjoint(back):
         return None
     note = element.getnext() if element.tag == "dt" else element
-    is_note = note is not None and note.tag in (*_BLOCKS, "aside")
-    return note if is_note and len(note.text_content().split()) >= FEWEST_WORDS else None
+    return note if note is not None and note.tag in (*_BLOCKS, "aside") else None
 
 
 def _block(link: HtmlElement) -> HtmlElement | None:

@@ -228,6 +228,15 @@ def test_other_links_within_a_page_move_nothing(page: str) -> None:
     assert "[1] It" not in text(page)
 
 
+def test_a_footnote_with_two_references_stands_behind_the_first() -> None:
+    page = (
+        "<p>Oil.<a href='#n' id='r1'>1</a></p><p>Wicks.<a href='#n' id='r2'>1</a></p>"
+        "<div id='n'><a href='#r1'>1</a> <a href='#r2'>2</a> It is kept dry.</div>"
+    )
+    assert text(page).count("It is kept dry.") == 1
+    assert text(page).index("kept dry") < text(page).index("Wicks")
+
+
 def test_a_first_heading_that_is_the_name_of_the_site_is_not_the_title() -> None:
     page = (
         "<head><title>basics - The Boat Manual</title></head><h1>The Boat Manual</h1>"
