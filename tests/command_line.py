@@ -9,8 +9,10 @@ Commands begin in a process that has imported everything (`warm_process`).
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -64,3 +66,17 @@ def run(
 def _text_of(stream: IO[bytes]) -> str:
     stream.seek(0)
     return stream.read().decode("utf8")
+
+
+@contextmanager
+def interrupts_heeded() -> Iterator[None]:
+    """Start processes that Ctrl-C ends, though a shell in the background has it ignored.
+
+    Not by a `preexec_fn`: it makes `Popen` fork for real, and where gRPC has threads in this
+    process the child may abort before it is the command.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -21,7 +21,7 @@ def loregraph() -> Callable[..., Finished]:
     """`loregraph(folder, "ask", "…", models=False, env={…})`: run it there, and what came of it.
 
     It begins where all is imported (`warm_process`) unless its beginning is what is looked at: the
-    interpreter's own settings and limits.
+    interpreter's own settings.
     """
 
     def run(
@@ -29,16 +29,14 @@ def loregraph() -> Callable[..., Finished]:
         *arguments: str | Path,
         models: bool = False,
         env: Mapping[str, str] | None = None,
-        before: Callable[[], None] | None = None,
     ) -> Finished:
         of_python = any(name.startswith("PYTHON") for name in env or ())
-        if before is None and not of_python:
+        if not of_python:
             return command_line.run(folder, *arguments, models=models, env=env)
         return subprocess.run(
             [sys.executable, "-m", "engine.cli", *map(str, arguments)],
             cwd=folder,
             env=environment(models=models, **(env or {})),
-            preexec_fn=before,
             capture_output=True,
             encoding="utf8",
             timeout=LONGEST_SECONDS,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import resource
 import shutil
 import sqlite3
 import subprocess
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from command_line import run
 
 from engine import KnowledgeEngine, Settings
 from engine.cli.main import main
@@ -451,17 +451,14 @@ def test_a_full_disk_keeps_what_was_stored_and_goes_on_when_there_is_room(
         assert len(engine.documents()) == 28
 
 
-def test_a_limit_on_file_sizes_is_met_like_a_full_disk(
-    loregraph, sound: Path, tmp_path: Path
-) -> None:
+def test_a_limit_on_file_sizes_is_met_like_a_full_disk(sound: Path, tmp_path: Path) -> None:
     shutil.copytree(sound, tmp_path / "library")
     write_notes(tmp_path / "docs")
     limit = 2 * (sound / "library.db").stat().st_size
-
-    def no_more_than_that() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-    done = loregraph(tmp_path, "add", "docs", before=no_more_than_that)
+    no_more_than_that = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit},) * 2)"
+    )
+    done = run(tmp_path, "add", "docs", prelude=no_more_than_that)
     assert (done.returncode, done.stdout) == (1, "")
     message = done.stderr.splitlines()[-1]
     assert message.startswith("loregraph: cannot write to the disk of 'library' ")

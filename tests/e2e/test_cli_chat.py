@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import Finished, environment, run
+from command_line import Finished, environment, interrupts_heeded, run
 
 
 @pytest.fixture(scope="module")
@@ -44,18 +44,14 @@ def test_a_follow_up_is_understood_from_what_was_said_and_the_conversation_is_ke
     assert "lamp" in said[1]["question"], "as it was understood"
 
 
-def _heed_interrupts() -> None:
-    """Undo that a shell lets what it runs in the background ignore them."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def test_what_was_said_is_kept_when_a_conversation_is_interrupted(talked: Path) -> None:
     command = [sys.executable, "-m", "engine.cli", "chat", "--history", "cut.json"]
-    with subprocess.Popen(
-        command, cwd=talked, env=environment(models=False), encoding="utf8",
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=_heed_interrupts,
-    ) as process:  # fmt: skip
+    with interrupts_heeded():
+        process = subprocess.Popen(
+            command, cwd=talked, env=environment(models=False), encoding="utf8",
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+    with process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write("Who lit the lamp at Gull Quay?\n")

@@ -20,7 +20,7 @@ import jsonschema
 import pytest
 from anyio.from_thread import start_blocking_portal
 from api_server import ApiServer
-from command_line import environment
+from command_line import environment, interrupts_heeded
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
@@ -322,16 +322,16 @@ def test_confined_and_read_only_nothing_else_is_there(folder: Path) -> None:
 
 def test_output_is_the_protocol_alone_and_ctrl_c_ends_it_while_it_waits(folder: Path) -> None:
     command = [sys.executable, "-m", "engine.cli", "mcp", "--library", "library"]
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
+    with interrupts_heeded():
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
     with process:
         assert process.stdin is not None
         assert process.stdout is not None
