@@ -195,6 +195,23 @@ def test_what_is_about_a_subject_is_told_first_with_its_sections(free: Knowledge
     assert any("Averill Inquiry" in each for each in others)
 
 
+@pytest.mark.parametrize(
+    ("subject", "said", "left_out"),
+    [("money", "EUR", "Recommendation"), ("the invoices", "seventeen invoices", "chandelier")],
+)
+def test_a_document_is_asked_what_it_says_of_a_subject(
+    free: KnowledgeEngine, subject: str, said: str, left_out: str
+) -> None:
+    """Of an aspect as of a subject; nothing of other documents, and not all that it tells."""
+    question = f"What does the Averill inquiry report say about {subject}?"
+    answer = free.ask(question, mode="global")
+    assert {each.document_id.rpartition("/")[2] for each in answer.citations} == {
+        "averill-inquiry-report.pdf"
+    }
+    assert said in answer.text
+    assert left_out not in answer.text
+
+
 TOLD = {
     "ferry": "# Ferry\n\nThe Grey Gull is a ferry that crosses the sound twice a day. "
     "It was built in 1901 for the mail.\n",

@@ -8,10 +8,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ...storage.graph_api import Chunk
+from graph.text.cjk import is_chinese
+
+from ...storage.graph_api import Chunk, content_words
 from .asked import (
     Asked,
     Found,
+    asked_of_document,
     asks_to_sum_up,
     document_asked,
     document_named,
@@ -50,9 +53,12 @@ _OF_WHOLE = 0.9
 """Least share of the words of a title that are of the name of what may be a whole library."""
 _NAMED = 0.5
 """Least share of it that the title of a part has that is about the subject."""
+_KNOWN, _LEAST_WEIGHT, _RELEVANT, _HELD = 0.25, 0.1, 0.5, 0.5
+"""Least share of the subject that passages have, least weight of a word, least relevance of a
+passage that has none of them, and share of the best passage's words that another has."""
 _SEARCHED, _DESCRIBED = 40, (0.4, 0.5)
-"""Passages searched for a description, and the least share of their scores in the document or
-chapter, and in the section, that it is of."""
+"""Passages searched for a subject or a description, and the least share of their scores in the
+document or chapter, and in the section, that it is of."""
 _FOREMOST, _FAR = 0.3, 1.5
 """The same of a document that has so many times as much as any other."""
 _CHAPTER = 0.25
@@ -131,8 +137,8 @@ def part_asked(
 ) -> tuple[Asked, Sequence[Chunk]]:
     """Return what is asked, and the chunks of the document or section that it is asked of.
 
-    None of them where the whole or a subject is asked about. `referred`: those of a part that is
-    named by number or title.
+    None of them where the whole or a subject is asked about, or some documents on a subject.
+    `referred`: those of a part that is named by number or title.
     """
     by_document = scene.by_document
     if asks_where_to_begin(scene.question):
@@ -144,6 +150,9 @@ def part_asked(
     if not asked.subject and not names_part:
         return asked, ()
     part = named_part(scene, asked, by_document)
+    beside = Asked.read(asked_of_document(scene.question), scene.weight)
+    if part and beside.subject:
+        return replace(beside, documents=frozenset(one.document_id for one in part)), ()
     if not part and names_part and is_whole_named(asked.part, scene.retriever.titles(scene.within)):
         return replace(asked, subject=()), ()
     part = part or described_part(scene, asked, by_document)
@@ -152,6 +161,41 @@ def part_asked(
     if scene.about_whole and not part and not asked.names_subject:
         asked = replace(asked, subject=())
     return asked, part
+
+
+def find_subject(asked: Asked, scene: GlobalContext) -> Found:
+    """Return the chunks that tell of the subject of a question, of the documents that are asked."""
+    terms = asked.subject
+    weights = {term: max(scene.weight(term), _LEAST_WEIGHT) for term in terms}
+    found = scene.retriever.search(
+        content_words(asked.question) or asked.question, top_k=_SEARCHED, within=scene.within
+    ).passages
+    chunks = scene.chunks(passage.chunk_id for passage in found)
+    held = {key: tokens_of(one.title, *one.headings, one.text) for key, one in chunks.items()}
+    known = frozenset[str]().union(*held.values())
+    words = {term: weights[term] for term in Found(chunks, {}, weights).akin(known)}
+    if sum(words.values()) < _KNOWN * sum(weights.values()):
+        words = {}
+    plain = Found(chunks, {}, words)
+    shares = {key: plain.weight(some) for key, some in held.items()}
+    least = 0.0 if asked.aspect else _HELD * max(shares.values(), default=0.0)
+    top = max((passage.score for passage in found), default=0.0) or 1.0
+    scores = {
+        one.chunk_id: one.score / top + shares[one.chunk_id]
+        for one in found
+        if one.chunk_id in chunks
+    }
+    telling = {
+        one.chunk_id: chunks[one.chunk_id]
+        for one in found
+        if one.chunk_id in chunks
+        and (
+            is_chinese(chunks[one.chunk_id].text) != asked.is_chinese
+            or (shares[one.chunk_id] >= least if words else one.relevance >= _RELEVANT)
+        )
+    }
+    told = Found(telling, scores, words, near=chunks)
+    return told.within(asked.documents) if asked.documents else told
 
 
 def named_part(

@@ -8,26 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 
-from graph.text.cjk import has_han, is_chinese
+from graph.text.cjk import has_han
 
 from ...storage.graph_api import Chunk, content_words
 from ...storage.tokenization import TokenWeight, tokens
-from .context import GlobalContext
 
-_SEARCHED, _COMMON = 40, 0.25
-"""Passages searched for a subject; share of the greatest weight that its words have."""
-_KNOWN, _LEAST_WEIGHT, _STEM = 0.25, 0.1, 4
-"""Least share of the subject that the passages have, least weight of a word, and least length of a
-word that longer ones are akin to."""
-_RELEVANT = 0.5
-"""Least relevance of a passage that has no word of the subject."""
-_HELD, _TITLED = 0.5, 0.99
-"""Share of the best passage's words that another has; share of them in the title of a document that
-is about nothing else."""
+_COMMON = 0.25
+"""Share of the greatest weight that words beside an aspect have."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +170,7 @@ _CONTENTS = re.compile(
 
 
 _STEM = 3
-"""Letters of a word by which a title that lacks it is told."""
+"""Letters of a word by which a title that lacks it is told, and to which longer ones are akin."""
 _OF_TITLE = 1 / 3
 """Least share of a title's words by which a question names it."""
 _POLITE = r"^\W*(?:i(?:['’]m| am) [^.!?]{3,40}[.!?]\s*)?(?:please |can you |could you )?"
@@ -212,7 +203,7 @@ _BROADLY = (
 _TO_SUM_UP = re.compile(rf"{_POLITE}(?:{_SUM_UP})\b|{_SUM_UP_ZH}|{_BROADLY}", re.IGNORECASE)
 _AROUND = re.compile(
     rf"{_BROADLY}|{_POLITE}(?:{_SUM_UP}|tell (?:me|us)(?: (?:all|everything))? about|describe)"
-    r"(?: what (?:the|this|these) \w+ (?:ha(?:s|ve) to say|says?|tells? us)(?: about| on)"
+    r"(?: what (?:the|this|these) (?:\w+ ){1,5}?(?:ha(?:s|ve) to say|says?|tells? us)(?: about| on)"
     r"| what| how| the documents say about)?\s"
     rf"|{_SUM_UP_ZH}|^\W*请?介绍一下"
     r"|(?:都|分别)?(?:说|讲|写|谈|介绍|提到)(?:了|到)?(?:些|了些)?什么\W*$|(?:的|有哪些|有什么)内容\W*$"
@@ -359,6 +350,7 @@ _AROUND_NAME = re.compile(
     r"|整[本部个套](?:书|手册|小说)?$|全书$|[整总]体上?$|(?<=[书册档章节])里面?$"
 )
 """Chinese words around the name of a document: 这本, 那一章, 整本书."""
+_SAYS_OF = r"(?:says?|tells?|(?:has|have) to say)(?: us| me)? (?:about|of|on)\b"
 _WITH_NAME = re.compile(
     r"\b(?:the|this|that|our|your)\s+(?P<name>(?:[\w'’-]+\s+){1,4}?(?:manual|guide|handbook|book|faq"
     r"|reference|documentation|tutorial|report|minutes|charter|contract|agreement|interview|diary|log"
@@ -414,7 +406,8 @@ _OF_PART = re.compile(rf"{_WAS_SAID}|[那这]一?[章节回][里中]?(?:主要|�
 """The same that ask to sum it up."""
 
 
-_ON_SUBJECT = re.compile(r"[里中]面?(?:关于|有关|对于)")  # tells of a subject: no title
+_ON_SUBJECT = re.compile(rf"[里中]面?(?:关于|有关|对于)|^what\b.+ {_SAYS_OF}", re.IGNORECASE)
+"""What a document says of a subject: no title."""
 _FOR_ME = re.compile(r"\s+for (?:me|us)\W*$", re.IGNORECASE)
 
 
@@ -448,6 +441,17 @@ def document_named(question: str) -> str:
     """Return the name of a document in a question about the whole of something; or nothing."""
     found = _WITH_NAME.search(_FOR_ME.sub("", question))
     return document_asked(question) or (found["name"] if found else "")
+
+
+def asked_of_document(question: str) -> str:
+    """Return what is asked of a document: *what the manual says about X* asks about X; or nothing.
+
+    All that the document tells is asked for where nothing is returned.
+    """
+    found = re.search(rf"^(?P<of>.+?) {_SAYS_OF}(?P<subject>.+)", question, re.IGNORECASE)
+    if found is None or _WITH_NAME.search(found["of"]) is None:
+        return ""
+    return f"What do the documents say about{found['subject']}"
 
 
 def is_title_of(name: str, title: str) -> bool:
@@ -500,6 +504,8 @@ class Asked:
     subject: tuple[str, ...]
     kinds: tuple[Aspect, ...] = ()
     """Aspects that ask for all things of a kind, where nothing else is asked about."""
+    documents: frozenset[str] = frozenset()
+    """Documents that are asked what they tell of the subject; all where there are none."""
 
     @classmethod
     def read(cls, question: str, weight: TokenWeight) -> Asked:
@@ -613,6 +619,12 @@ class Found:
     words: Mapping[str, float]
     near: Mapping[str, Chunk] = field(default_factory=dict)
 
+    def within(self, documents: Set[str]) -> Found:
+        """Return what some documents tell; all where they tell nothing."""
+        near = {key: one for key, one in self.near.items() if one.document_id in documents}
+        chunks = {key: one for key, one in near.items() if key in self.chunks}
+        return replace(self, chunks=chunks, near=near) if chunks else self
+
     def weight(self, held: Set[str]) -> float:
         """Return the share of the subject's words, by weight, that are held."""
         total = sum(self.words.values()) or 1.0
@@ -626,40 +638,6 @@ class Found:
             if word in held
             or (len(word) >= _STEM and any(other.startswith(word) for other in held))
         ]
-
-
-def find_subject(asked: Asked, scene: GlobalContext) -> Found:
-    """Return the chunks that tell of the subject of a question."""
-    terms = asked.subject
-    weights = {term: max(scene.weight(term), _LEAST_WEIGHT) for term in terms}
-    found = scene.retriever.search(
-        content_words(asked.question) or asked.question, top_k=_SEARCHED, within=scene.within
-    ).passages
-    chunks = scene.chunks(passage.chunk_id for passage in found)
-    held = {key: tokens_of(one.title, *one.headings, one.text) for key, one in chunks.items()}
-    known = frozenset[str]().union(*held.values())
-    words = {term: weights[term] for term in Found(chunks, {}, weights).akin(known)}
-    if sum(words.values()) < _KNOWN * sum(weights.values()):
-        words = {}
-    plain = Found(chunks, {}, words)
-    shares = {key: plain.weight(some) for key, some in held.items()}
-    least = 0.0 if asked.aspect else _HELD * max(shares.values(), default=0.0)
-    top = max((passage.score for passage in found), default=0.0) or 1.0
-    scores = {
-        one.chunk_id: one.score / top + shares[one.chunk_id]
-        for one in found
-        if one.chunk_id in chunks
-    }
-    telling = {
-        one.chunk_id: chunks[one.chunk_id]
-        for one in found
-        if one.chunk_id in chunks
-        and (
-            is_chinese(chunks[one.chunk_id].text) != asked.is_chinese
-            or (shares[one.chunk_id] >= least if words else one.relevance >= _RELEVANT)
-        )
-    }
-    return Found(telling, scores, words, near=chunks)
 
 
 def _told(question: str) -> str:

@@ -27,11 +27,12 @@ from .about import (
     FEW_BELOW,
     asks_where_to_begin,
     begun_below,
+    find_subject,
     part_asked,
     parts_about,
     parts_referred,
 )
-from .asked import Found, find_subject, tokens_of
+from .asked import Found, tokens_of
 from .books import Book, books_in
 from .context import GlobalContext
 from .page_writer import CitedSentences, without_lines

@@ -298,7 +298,7 @@ class SubjectPage(NamedThings):
         """Return how far a sentence tells of what is asked, by its words and its passage's rank."""
         told = self.asked.aspect.words if self.asked.aspect else frozenset()
         value = min(2.0, len(said.words & told))
-        if self.asked.subject:
+        if self.found.scores:  # a part that the question names was not searched for
             value = _ASPECT * value + self.found.scores[said.chunk.id] / max(
                 self.found.scores.values()
             )

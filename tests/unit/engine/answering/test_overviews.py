@@ -17,6 +17,7 @@ from engine.answering.global_search.about import (
 from engine.answering.global_search.asked import (
     Asked,
     Found,
+    asked_of_document,
     asks_to_sum_up,
     document_asked,
     is_title_of,
@@ -462,6 +463,23 @@ def test_a_window_ends_where_a_list_or_a_heading_begins() -> None:
 )
 def test_a_document_may_be_asked_for_by_its_title(question: str, name: str) -> None:
     assert document_asked(question) == name
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("What does the tide manual say about fog?", " fog?"),
+        ("Summarise what the tide manual tells us about fog signals.", " fog signals."),
+        ("What does the tide manual have to say on fog?", " fog?"),
+        ("Tell me about the tide manual.", ""),
+        ("What does the tide manual cover?", ""),
+        ("What does Marlow say about Kurtz?", ""),
+    ],
+)
+def test_a_document_may_be_asked_about_a_subject(question: str, subject: str) -> None:
+    expected = f"What do the documents say about{subject}" if subject else ""
+    assert asked_of_document(question) == expected
+    assert document_asked(question) == ("tide manual" if "cover" in question else "")
 
 
 @pytest.mark.parametrize(
