@@ -407,7 +407,7 @@ _OF_PART = re.compile(rf"{_WAS_SAID}|[那这]一?[章节回][里中]?(?:主要|�
 
 
 _ON_SUBJECT = re.compile(rf"[里中]面?(?:关于|有关|对于)|^what\b.+ {_SAYS_OF}", re.IGNORECASE)
-"""What a document says of a subject: no title."""
+"""Words with which a document is asked for what it says of a subject: no title."""
 _FOR_ME = re.compile(r"\s+for (?:me|us)\W*$", re.IGNORECASE)
 
 
