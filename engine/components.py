@@ -360,7 +360,7 @@ class Components:
             reports_for=lazy_reports.now if lazy_reports is not None else None,
             reader=self._reader,
             likeness=self._likeness,
-            about_whole=lambda question: self._scope(question).is_whole,
+            about_whole=lambda question: self._scope(question).whole,
         )
         self.brief = self.overview.with_effort("low")
 

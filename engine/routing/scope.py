@@ -31,8 +31,6 @@ Embed = Callable[[str], Sequence[float]]
 
 _WORDS = 0.5
 """Vote of the words beside that of a model."""
-WHOLE = 0.7
-"""Probability from which a question is about the documents as a whole."""
 _FILE = "scope.json"
 _REMEMBERED = 64
 
@@ -51,11 +49,6 @@ class Scope:
         if self.specific >= 0.5:
             return "specific"
         return "whole" if self.whole >= self.topic else "topic"
-
-    @property
-    def is_whole(self) -> bool:
-        """Check that the documents as a whole are plainly asked about."""
-        return self.whole >= WHOLE
 
     @property
     def log_odds(self) -> float:

@@ -158,7 +158,8 @@ def part_asked(
     part = part or described_part(scene, asked, by_document)
     if part and names_part:  # 软件包管理这一章 asks for no programs
         asked = replace(asked, aspect=None, kinds=())
-    if scene.about_whole and not part and not asked.names_subject:
+    is_whole = scene.names_nothing or (scene.about_whole and not asked.names_subject)
+    if is_whole and not part:
         asked = replace(asked, subject=())
     return asked, part
 

@@ -391,14 +391,19 @@ def _first_headings(
     return first
 
 
+_ABOUT_WHOLE, _NAMES_NOTHING = 0.7, 0.8
+"""Probabilities from which a question is about the whole, and has no subject. Of 82 questions for
+overviews, summaries and topics those on a topic have .54 at most."""
+
+
 @dataclass(frozen=True)
 class GlobalContext:
     """One question with all that answers it.
 
     `reports` are those that the asker may see: where not every document is admitted, sentences of
     admitted ones, never a model's words. `ask_many` is None without a language model, `reader`
-    without a cross-encoder. `about_whole`: the question is plainly about the documents as a
-    whole. `earlier` is what was said before the question.
+    without a cross-encoder. `whole`: how likely the question is about the documents as a whole,
+    0–1. `earlier` is what was said before the question.
     """
 
     question: str
@@ -417,8 +422,18 @@ class GlobalContext:
     ask_many: BatchLLM | None
     reports_for: ReportsFor | None
     reader: Reader | None = None
-    about_whole: bool = False
+    whole: float = 0.0
     earlier: str = ""
+
+    @property
+    def about_whole(self) -> bool:
+        """Check for a question about the documents as a whole, maybe on a subject."""
+        return self.whole >= _ABOUT_WHOLE
+
+    @property
+    def names_nothing(self) -> bool:
+        """Check for a question so plainly about the whole that no word of it is a subject."""
+        return self.whole >= _NAMES_NOTHING
 
     @cached_property
     def generic(self) -> bool:

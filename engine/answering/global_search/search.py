@@ -209,7 +209,7 @@ class GlobalAnswerer:
         reader: says how well an English sentence tells of what is asked, where no model writes;
             None: words and vectors decide.
         likeness: `reader` for questions in Chinese.
-        about_whole: whether a question plainly asks about the documents as a whole.
+        about_whole: how likely a question is about the documents as a whole, 0–1.
     """
 
     def __init__(
@@ -228,9 +228,9 @@ class GlobalAnswerer:
         reports_for: ReportsFor | None = None,
         reader: Reader | None = None,
         likeness: Reader | None = None,
-        about_whole: Callable[[str], bool] | None = None,
+        about_whole: Callable[[str], float] | None = None,
     ) -> None:
-        self._about_whole = about_whole or (lambda _question: False)
+        self._about_whole = about_whole or (lambda _question: 0.0)
         self._library = library
         self._settings = settings
         self._retriever = retriever
@@ -326,7 +326,7 @@ class GlobalAnswerer:
             ask_many=self._ask_many,
             reports_for=self._reports_for,
             reader=self._readers[language_of(question)],
-            about_whole=self._about_whole(question),
+            whole=self._about_whole(question),
         )
 
 
