@@ -181,7 +181,7 @@ _SUM_UP = (
     r"|what (?:do|does) (?:the|these|this)"
     r" (?:documents?|texts?|files?|papers?|books?|manuals?|handbooks?|guides?|library|collection)"
     r" (?:say|tell|report)(?: us)? (?:about|of|on)"
-    r"|what is (?:there on|(?:said|told) about)"
+    r"|(?:tell (?:me|us) )?what(?: is|['’]s) (?:there on|(?:said|told) (?:about|of|on))"
     r"|explain the main points (?:of|about|on)"
 )
 _TELL_ZH = r"(?:讲|说|写|谈|介绍|提到)(?:了|到|过)?(?:些|了些)?"
