@@ -221,7 +221,17 @@ def unit_text(
     text = " ".join(passages[passage].text[start:end].split())
     whole = ": ".join((*_above(weighed[row].sentence, passages), text))
     hop = weighed[row].hop
-    return whole if hop is None else f"{_placed(weighed[hop].sentence, passages)}\n{whole}"
+    if hop is None or _same_document(weighed, row, hop, passages):
+        return whole
+    return f"{_placed(weighed[hop].sentence, passages)}\n{whole}"
+
+
+def _same_document(
+    weighed: Sequence[ScoredSentence], row: int, other: int, passages: Sequence[Passage]
+) -> bool:
+    """Check for two sentences of one document, whose title stands above both."""
+    one, two = (passages[weighed[each].sentence.passage] for each in (row, other))
+    return one.document_id == two.document_id
 
 
 def _rows_to_read(
