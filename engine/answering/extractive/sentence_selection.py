@@ -126,6 +126,9 @@ UNLIKELY = 4.5
 questions for a fact the sentence that was told lies at most 2.3 below it."""
 EACH_OF = 6
 """Passages of which a Chinese sentence reaches the reader, whatever words it shares."""
+UNSAID, OF_PASSAGE, ELSEWHERE = 0.0, 2, -2.0
+"""Logit below which no English sentence that was read says it, those of each passage that are read
+then, and how far their place lies below the best."""
 BY_WORDS = 0.6
 """Weight of the log share where a block's place counts."""
 
@@ -169,7 +172,28 @@ def read_shares(
     logits = np.full(share.size, BOUNDS[0])
     texts = [unit_text(weighed, row, passages, units) for row in order]
     logits[order] = read(question, texts)
+    if places is not None and logits.max() < UNSAID:
+        more = _rows_elsewhere(weighed, by_words, units, order)
+        logits[more] = read(question, [unit_text(weighed, row, passages, units) for row in more])
+        likely[more] = np.maximum(likely[more], BY_WORDS * by_words[more] + ELSEWHERE)
     return softmax(likely + READ * np.clip(logits, *BOUNDS))
+
+
+def _rows_elsewhere(
+    weighed: Sequence[ScoredSentence],
+    share: NDArray[np.float64],
+    units: Sequence[Unit | None],
+    read: Sequence[int],
+) -> list[int]:
+    """Return the likeliest rows of each passage that were not read, each of another unit."""
+    told = {units[row] or row for row in read}
+    found: defaultdict[int, list[int]] = defaultdict(list)
+    for row in np.lexsort((np.arange(share.size), -share)).tolist():
+        of_passage = found[weighed[row].sentence.passage]
+        if len(of_passage) < OF_PASSAGE and (units[row] or row) not in told:
+            told.add(units[row] or row)
+            of_passage.append(row)
+    return sorted(row for rows in found.values() for row in rows)
 
 
 def _joint(share: NDArray[np.float64], units: Sequence[Unit | None]) -> NDArray[np.float64]:
