@@ -33,7 +33,7 @@ from ..retrieval.query_expansion import Expander
 from ..retrieval.retriever import HybridRetriever, SearchResult
 from ..storage.graph_api import read_mentions
 from ..storage.library import Library
-from ..storage.schema import DocumentFilter
+from ..storage.schema import DocumentFilter, narrowed_to
 from ..storage.tokenization import tokens
 from ..types import Answer, Passage, TraceStep, Turn, Usage
 from ..verification.llm_judge import in_other_language, retry_in_language
@@ -60,6 +60,7 @@ from .extractive.intent import (
     side_question,
 )
 from .extractive.passage_order import OF_SIDE, direct_first, with_nearest, with_sides
+from .named_sources import named_source
 from .packing import (
     Draft,
     PackedContext,
@@ -318,6 +319,9 @@ class LocalAnswerer:
             connected = self._connected(question, within, on_event)
             if connected is not None:
                 return connected
+            told = self._told_by_source(question, within, found)
+            if told is not None:
+                return self._said(question, told, on_event)
         reflection, earlier = self._reflection, format_history(turns)
         if reflection is None:
             attempt = self._attempt(
@@ -365,15 +369,38 @@ class LocalAnswerer:
         if draft.abstained and (told := self._told_together(question, within)):
             steps.record("connect", f"{draft.detail}; search names both", told.draft.text, question)
             told = replace(told, trace=(*steps.steps, *told.trace))
-            on_event(PassagesEvent(passages=told.packed.passages))
-            TokenStreamer(on_event, told.packed.passages).end(told.draft)
-            return self._answer(question, told)
+            return self._said(question, told, on_event)
         steps.record("connect", draft.detail, draft.text, question, **draft.figures)
         packed = PackedContext(passages=tuple(as_passage(each) for each in draft.citations))
-        on_event(PassagesEvent(passages=packed.passages))
-        TokenStreamer(on_event, packed.passages).end(draft)
         attempt = AnswerRound(packed=packed, draft=draft, trace=tuple(steps.steps))
+        return self._said(question, attempt, on_event)
+
+    def _said(self, question: str, attempt: AnswerRound, on_event: Listener) -> Answer:
+        """Return the answer of a round made in silence, and report it to the listener."""
+        on_event(PassagesEvent(passages=attempt.packed.passages))
+        TokenStreamer(on_event, attempt.packed.passages).end(attempt.draft)
         return self._answer(question, attempt)
+
+    def _told_by_source(
+        self, question: str, within: DocumentFilter | None, found: SearchResult | None
+    ) -> AnswerRound | None:
+        """Return what a document that the question names tells without a doubt; maybe None."""
+        source = named_source(question)
+        if source is None:
+            return None
+        passages = (found or self.search(question, within)).passages
+        weight = self._retriever.idf(within)
+        own = {
+            one.document_id
+            for one in passages
+            if source.is_of(one.title, one.document_id, weight=weight)
+        }
+        if not own:
+            return None
+        told = self._attempt(
+            source.asked, within=narrowed_to(within, own), earlier="", on_event=null_listener
+        )
+        return None if is_doubtful(told.draft, source.asked) else told
 
     def _told_together(self, question: str, within: DocumentFilter | None) -> AnswerRound | None:
         """Return what search finds without a doubt, where one citation names both; maybe None."""

@@ -25,6 +25,7 @@ from ..answering.global_search.asked import (
     without_closing,
 )
 from ..answering.global_search.references import asks_for_part
+from ..answering.named_sources import named_source
 from ..errors import ModelError
 from ..events import Listener, RouteEvent, StepEvent, null_listener
 from ..prompts import ABSTENTION, Language, fence, fill_prompt, language_of, prompt_text
@@ -310,7 +311,8 @@ class QuerySelector:
         self, question: str, within: DocumentFilter | None
     ) -> tuple[Route, SearchResult | None]:
         """Rule on a question; retrieve where what is found could change that."""
-        plain = named_plainly(question)
+        source = named_source(question)
+        plain = named_plainly(question if source is None else source.asked)
         rule = partial(classify_scope, plain, scope=self._scope(plain))
         ruled, at_most = rule(), rule(concentration=1.0)
         sure = min(ruled.confidence, at_most.confidence) >= self._sure

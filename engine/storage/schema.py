@@ -300,6 +300,17 @@ def document_filter(filters: Filters, *, namespace: Namespaces = None) -> Docume
     return DocumentFilter(key=_key(spaces, judged), namespaces=spaces, filters=judged)
 
 
+def narrowed_to(within: DocumentFilter | None, documents: Iterable[str]) -> DocumentFilter:
+    """Return the filter that admits some documents alone, of those that `within` admits."""
+    from llama_index.core.vector_stores.types import MetadataFilters
+
+    filters = MetadataFilters(filters=[_equal("document_id", sorted(documents))])
+    if within is not None and within.filters is not None:
+        filters.filters.append(within.filters)
+    namespaces = None if within is None else within.namespaces
+    return DocumentFilter(key=_key(namespaces, filters), namespaces=namespaces, filters=filters)
+
+
 def _metadata_filters(filters: Filters) -> MetadataFilters | None:
     from llama_index.core.vector_stores.types import MetadataFilters
 

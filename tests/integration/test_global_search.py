@@ -408,6 +408,40 @@ def test_a_subject_of_a_sentence_or_two_is_answered_from_passages(
     assert {each.document_id for each in answer.citations} == {"bread"}
 
 
+def test_a_source_that_a_question_names_is_asked_before_all_others(
+    open_engine, tmp_path: Path
+) -> None:
+    question = "When was the mail boat lost, according to the keeper's diary?"
+    with open_engine(tmp_path / "library") as engine:
+        engine.add_text("# The mail boat\n\nThe mail boat was lost on 3 May 1911 off the point.\n",
+                        document_id="boat", title="The mail boat")  # fmt: skip
+        engine.add_text("# Diary of the keeper\n\nThe mail boat was lost on 4 May 1911 in fog.\n",
+                        document_id="diary", title="Diary of the keeper")  # fmt: skip
+        engine.add_text("# Bread\n\nRye bread is baked over beech wood in Milltown.\n",
+                        document_id="bread", title="Bread")  # fmt: skip
+        events = list(engine.stream(question))
+        answer = engine.ask(question)
+        elsewhere = engine.ask("According to the keeper's diary, what is rye bread baked over?")
+        hidden = engine.ask(question, filters={"document_id": ["boat", "bread"]})
+
+    assert {each.document_id for each in answer.citations} == {"diary"}
+    assert "4 May 1911" in answer.text
+    assert answer.question == question
+    assert "".join(e.text for e in events if isinstance(e, TokensEvent)) == answer.text
+    assert {each.document_id for each in elsewhere.citations} == {"bread"}
+    assert "diary" not in {each.document_id for each in hidden.citations}
+
+
+def test_a_question_about_the_whole_has_no_subject_for_how_it_is_worded(
+    free: KnowledgeEngine,
+) -> None:
+    whole = free.ask("这些文件主要讲什么？", mode="global")
+    for question in ("这批网页大体上讲了些什么？", "这一大堆资料从头到尾主要讲了些什么？"):
+        answer = free.ask(question)
+        assert answer.mode == "global"
+        assert answer.text == whole.text
+
+
 def test_more_effort_tells_of_more_topics(free: KnowledgeEngine) -> None:
     def topics(effort: Effort) -> float:
         steps = overview(free, "lazy", effort).answer(GENERIC).trace

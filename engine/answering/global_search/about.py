@@ -158,8 +158,8 @@ def part_asked(
     part = part or described_part(scene, asked, by_document)
     if part and names_part:  # 软件包管理这一章 asks for no programs
         asked = replace(asked, aspect=None, kinds=())
-    is_whole = scene.names_nothing or (scene.about_whole and not asked.names_subject)
-    if is_whole and not part:
+    is_subject = asked.names_subject and (asked.is_on_something or not scene.names_nothing)
+    if scene.about_whole and not part and not is_subject:
         asked = replace(asked, subject=())
     return asked, part
 

@@ -181,7 +181,7 @@ _SUM_UP = (
     r"|what (?:do|does) (?:the|these|this)"
     r" (?:documents?|texts?|files?|papers?|books?|manuals?|handbooks?|guides?|library|collection)"
     r" (?:say|tell|report)(?: us)? (?:about|of|on)"
-    r"|(?:tell (?:me|us) )?what(?: is|['’]s) (?:there on|(?:said|told) (?:about|of|on))"
+    r"|(?:tell (?:me|us) )?what(?: is|['’]s) (?:there on|(?:said|told) (?:about|of))"
     r"|explain the main points (?:of|about|on)"
 )
 _TELL_ZH = r"(?:讲|说|写|谈|介绍|提到)(?:了|到|过)?(?:些|了些)?"
@@ -541,6 +541,11 @@ class Asked:
             is_light = _SUMMARY.search(question) is not None
             words = tokens(_LIGHT.sub(" ", content) if is_light else content)
         return cls(whole, aspect, tuple(dict.fromkeys(words)))
+
+    @property
+    def is_on_something(self) -> bool:
+        """Check for a word that stands before a subject, as *about* and 关于."""
+        return _EXPLICIT.search(self.question) is not None
 
     @property
     def names_subject(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from engine.answering.extractive.answer import HESITANT, LIKE, UNLIKE, extractive_answer
+from engine.answering.extractive.answer import HESITANT, LIKE, TOLD, UNLIKE, extractive_answer
 from engine.answering.extractive.block_candidates import (
     FARTHEST,
     Reader,
@@ -28,6 +28,7 @@ from engine.answering.extractive.blocks import (
     split_blocks,
 )
 from engine.answering.extractive.chinese.known_as import KnownAs
+from engine.answering.extractive.evidence import MOST_UNSAID, answers_probability
 from engine.answering.extractive.excerpt import UNSURE as UNSURE_BLOCK
 from engine.answering.extractive.extent import Excerpt, render_excerpt, speech_end, unit_of
 from engine.answering.extractive.intent import (
@@ -50,15 +51,17 @@ from engine.answering.extractive.passage_order import (
 )
 from engine.answering.extractive.question_type import answer_types, asking_part
 from engine.answering.extractive.sentence_scoring import (
+    ScoredSentence,
     amount_bonus,
     numbered_things,
     score_sentences,
 )
+from engine.answering.extractive.sentence_selection import sentence_units, unit_text
 from engine.answering.introductions import introduction
 from engine.answering.packing import Draft
 from engine.embeddings.span_reading import Reading
 from engine.prompts import HESITATION, UNSURE, is_abstention
-from engine.retrieval.passages import split_passages
+from engine.retrieval.passages import Sentence, split_passages
 from engine.storage.tokenization import tokens
 from engine.types import Passage
 
@@ -1162,6 +1165,59 @@ def test_a_sentence_from_elsewhere_that_says_nothing_more_is_left_out() -> None:
         return [each.title for each in draft.citations]
 
     assert titles(-5.0) == ["Gull"]
+
+
+def test_sentences_of_every_passage_are_read_where_none_that_was_read_says_it() -> None:
+    found = "The Gull can be found at the quay of Bergen."
+    sources = [
+        _passage(f"## Part {number}\n\n{found} {OTHERS}\n", name=f"Part {number}")
+        for number in range(12)
+    ]
+    told = _passage("## Old boats\n\nIn 1961 a yard laid her down.\n", name="Old boats")
+
+    def titles(logit: float) -> list[str]:
+        read = _reads(**{"laid her": 6.0, "the quay": logit})
+        draft = _asked("When was the Gull found?", [*sources, told], read=read)
+        return [each.title for each in draft.citations]
+
+    assert titles(-6.0)[0] == "Old boats"
+    assert titles(5.0)[0] == "Part 0"
+
+
+def test_a_sentence_is_read_behind_one_that_leads_to_it_from_another_document() -> None:
+    sources = [
+        _passage("The Gull is a boat of the bay.\n\nAda Brine named her in 1961.\n", name="Gull"),
+        _passage("Ada Brine was a pupil of the school of Bergen.\n", name="Ada Brine"),
+    ]
+    sentences = split_passages(sources)
+    units = sentence_units([_scored(each, hop=None) for each in sentences], sources)
+
+    def read_with(row: int, hop: int) -> str:
+        weighed = [_scored(each, hop=hop) for each in sentences]
+        return unit_text(weighed, row, sources, units)
+
+    assert [each.passage for each in sentences] == [0, 0, 1]
+    assert read_with(1, hop=2) == (
+        "Ada Brine: Ada Brine was a pupil of the school of Bergen.\n"
+        "Gull: Ada Brine named her in 1961."
+    )
+    assert read_with(1, hop=0) == "Gull: Ada Brine named her in 1961."
+
+
+def _scored(sentence: Sentence, *, hop: int | None) -> ScoredSentence:
+    return ScoredSentence(sentence=sentence, score=0.0, kind=0.0, covered=0.0, hop=hop)
+
+
+def test_what_lacks_of_the_subject_is_doubted() -> None:
+    figures = {"logit": 2.0}
+
+    for is_excerpt in (True, False):
+        likely = [
+            answers_probability({**figures, "unsaid": each}, is_excerpt=is_excerpt)
+            for each in (0.0, 0.3, MOST_UNSAID, 3.0)
+        ]
+        assert likely[0] > TOLD[is_excerpt] > likely[2]
+        assert likely[0] > likely[1] > likely[2] == likely[3]
 
 
 def test_what_may_be_the_answer_is_shown_below_a_word_of_doubt() -> None:

@@ -9,7 +9,7 @@ from llama_index.core.vector_stores.types import (
 )
 
 from engine.errors import QuestionError
-from engine.storage.schema import document_filter, matches_filters, parse_condition
+from engine.storage.schema import document_filter, matches_filters, narrowed_to, parse_condition
 
 METADATA = {
     "title": "Tide tables",
@@ -161,3 +161,21 @@ def test_a_mapping_takes_every_kind_of_value(wanted: dict[str, object], expected
     judged = document_filter(wanted)
     assert judged is not None
     assert judged.admits({"draft": True, "pages": 12}) is expected
+
+
+def test_a_filter_is_narrowed_to_documents_of_those_it_admits() -> None:
+    within = document_filter({"type": "pdf"}, namespace="tides")
+    narrowed = narrowed_to(within, ["b", "a"])
+
+    def admits(document: str, **metadata: str) -> bool:
+        return narrowed.admits(
+            {"document_id": document, "type": "pdf", "namespace": "tides", **metadata}
+        )
+
+    assert admits("a")
+    assert not admits("c")
+    assert not admits("a", type="html")
+    assert not admits("a", namespace="other")
+    assert within is not None
+    assert narrowed.key not in (within.key, narrowed_to(within, ["a"]).key)
+    assert narrowed_to(None, ["a"]).admits({"document_id": "a"})
