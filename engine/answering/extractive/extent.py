@@ -363,6 +363,16 @@ def unit_of(
     return next((unit for unit in units if count_words(text[slice(*unit)]) <= UNIT_WORDS), None)
 
 
+def with_led_list(unit: tuple[int, int], passage: Passage) -> tuple[int, int]:
+    """Join what leads to a list with that list, where both are short enough."""
+    start, end = unit
+    block = next((each for each in split_blocks([passage]) if each.start == start), None)
+    is_led = block is not None and block.form == "list" and block.end > end
+    if block is None or not is_led or not passage.text[start:end].rstrip().endswith((":", "：")):
+        return unit
+    return (start, block.end) if count_words(block.text) <= LONGEST_WORDS else unit
+
+
 def _with_term(unit: tuple[int, int], own: Sequence[ExcerptBlock], text: str) -> tuple[int, int]:
     """Join a paragraph with the line above it that names what it explains: *quotawarn: 90*."""
     start, end = unit

@@ -13,7 +13,7 @@ from ..packing import Draft, cite_span
 from .analysis import Analysis
 from .blocks import count_words, plain_excerpt
 from .comparison import TwoSidedComparison
-from .extent import Excerpt, render_excerpt, unit_of
+from .extent import Excerpt, render_excerpt, unit_of, with_led_list
 from .sentence_selection import join_adjoining
 
 LATE = 25
@@ -121,6 +121,7 @@ def _in_units(
         passage = read.passages[sentence.passage]
         unit = None if sentence.columns else unit_of(sentence.start, passage)
         if unit is not None:
+            unit = with_led_list(unit, passage)
             line = plain_excerpt(passage.text, *unit)
             citation = cite_span(passage, *unit, number=citation.number)
         place = (citation.document_id, citation.start, citation.end)

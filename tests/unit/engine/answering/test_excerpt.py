@@ -30,7 +30,13 @@ from engine.answering.extractive.blocks import (
 from engine.answering.extractive.chinese.known_as import KnownAs
 from engine.answering.extractive.evidence import MOST_UNSAID, answers_probability
 from engine.answering.extractive.excerpt import UNSURE as UNSURE_BLOCK
-from engine.answering.extractive.extent import Excerpt, render_excerpt, speech_end, unit_of
+from engine.answering.extractive.extent import (
+    Excerpt,
+    render_excerpt,
+    speech_end,
+    unit_of,
+    with_led_list,
+)
 from engine.answering.extractive.intent import (
     asked_person,
     compared_sides,
@@ -1206,6 +1212,18 @@ def test_a_sentence_is_read_behind_one_that_leads_to_it_from_another_document() 
 
 def _scored(sentence: Sentence, *, hop: int | None) -> ScoredSentence:
     return ScoredSentence(sentence=sentence, score=0.0, kind=0.0, covered=0.0, hop=hop)
+
+
+def test_what_leads_to_a_list_is_shown_with_it_where_that_is_short() -> None:
+    lead = "A notice of a storm holds what was seen:\n\n"
+    for items, is_shown in ((["- the hour.", "- the wind."], True), ([f"- {OTHERS}"] * 4, False)):
+        source = _passage(lead + "\n".join(items) + "\n\nIt hangs at the quay.\n")
+        unit = unit_of(0, source)
+        assert unit is not None
+        assert (items[-1] in source.text[slice(*with_led_list(unit, source))]) is is_shown
+
+    other = _passage(f"{lead}It hangs at the quay.\n")
+    assert with_led_list((0, len(lead)), other) == (0, len(lead))
 
 
 def test_what_lacks_of_the_subject_is_doubted() -> None:
