@@ -1214,7 +1214,7 @@ def _scored(sentence: Sentence, *, hop: int | None) -> ScoredSentence:
     return ScoredSentence(sentence=sentence, score=0.0, kind=0.0, covered=0.0, hop=hop)
 
 
-def test_what_leads_to_a_list_is_shown_with_it() -> None:
+def test_a_unit_that_leads_to_a_list_is_shown_with_it() -> None:
     lead = "A notice of a storm holds what was seen:"
     source = _passage(f"{lead}\n\n- the hour.\n- the wind.\n\nIt hangs at the quay.\n")
     unit = unit_of(0, source)
