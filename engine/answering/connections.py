@@ -41,7 +41,7 @@ from .packing import Draft
 MAX_HOPS = 3
 _WAYS, _EVIDENCES, _NEIGHBOURS = 8, 6, 12
 """Ways that are compared, sentences for a relation, and neighbours that may stand between."""
-_DIRECT, _SHARED, _NEAREST, _TITLES = 3, 2, 3, 4
+_DIRECT, _SHARED, _NEAREST, _TITLES = 4, 2, 3, 4
 """Maximum sentences of a direct connection, shared entities, nearest names and titles shown."""
 _STATED, _TIED = 0.4, 0.3
 """Length taken off where the graph has a predicate, and, of the two that are asked about, where a
@@ -52,7 +52,7 @@ _PLACE = 0.5
 """Length added for a place on the way: that two were there says little."""
 _FOREIGN = 0.4
 """Length added for a sentence in another language than the question."""
-_NEAR, _GOOD = 0.4, 1.7
+_NEAR, _GOOD = 1.0, 1.7
 """Further sentences are so near to the first one; greatest length of a step to a shared entity."""
 _FOUND = 0.2
 """Length taken off in a passage that the question finds, times its fused score."""
@@ -266,7 +266,11 @@ class _Connection:
         """Return what one has to do with the other in a sentence, then further ones."""
         first, *further = steps
         farthest = first.length + _NEAR + (_TIED if _TIE.search(first.own.quote) else 0.0)
-        near = [step for step in further if step.length <= farthest][: _DIRECT - 1]
+        near = [
+            step
+            for step in further
+            if step.length <= farthest and not _SPOKEN.match(step.quote.quote)
+        ][: _DIRECT - 1]
         told = self._told(one, other, first)
         head = self._say(
             f"{one.name} and {other.name} are directly connected: {told}",
@@ -504,6 +508,8 @@ def _end(view: EntityView) -> _End:
     return _End(view.name, view.id, view)
 
 
+_SPOKEN = re.compile(r"\s*[\"'“‘]")
+"""Beginning of a sentence that somebody says: 'Fred!' said Scrooge."""
 _RULE = re.compile(r"^[-=_]{4,}\s*")
 
 
