@@ -359,9 +359,11 @@ _THIN = 2
 def _is_thin(draft: Draft, scene: GlobalContext) -> bool:
     """Check for a page on a subject of which hardly anything is told.
 
-    On one with a title less is enough; a part that was asked for is told however short it is.
+    On one with a title, and of several documents, less is enough; a part that was asked for is told
+    however short it is.
     """
-    most = _THIN - int(draft.figures.get("titled", 0.0))
+    documents = {each.document_id for each in draft.citations}
+    most = _THIN - max(int(draft.figures.get("titled", 0.0)), int(len(documents) > 1))
     is_told = len(draft.citations) > most and draft.figures.get("worded", 1.0) > 0
     return not is_told and bool(Asked.read(scene.question, scene.weight).subject)
 
