@@ -244,9 +244,12 @@ def _credit(term: str, sentence: Sentence) -> float:
 def unsaid_codes(question: str, told: str) -> list[str]:
     """Return the options, versions, paths and dotted names of a question that a text has not."""
     codes = (match.group() for match in _CODE.finditer(question))
-    return [code for code in codes if not _ABBREVIATED.fullmatch(code) and not _has(told, code)]
+    named = (code for code in codes if not (_ABBREVIATED.fullmatch(code) or _ANY.search(code)))
+    return [code for code in named if not _has(told, code)]
 
 
+_ANY = re.compile(r"xxx|foo\b", re.IGNORECASE)
+"""Part of a code that stands for any: `-lxxx`."""
 _VERSION = re.compile(r"[-.]?[vV]?\d[\d.]*$")
 _LATIN = re.compile(r"(?<![A-Za-z])[A-Za-z][A-Za-z0-9+.-]{2,}(?<![.-])")
 
