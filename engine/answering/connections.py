@@ -509,7 +509,7 @@ def _end(view: EntityView) -> _End:
 
 
 _SPOKEN = re.compile(r"\s*[\"'“‘]")
-"""Beginning of a sentence that somebody says: 'Fred!' said Scrooge."""
+"""Beginning of direct speech: 'Fred!' said Scrooge."""
 _RULE = re.compile(r"^[-=_]{4,}\s*")
 
 

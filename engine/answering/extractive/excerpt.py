@@ -110,10 +110,12 @@ FROM_START = ("steps", "command", "comparison")
 """Intents for which what stands before the paragraph that answers is shown, too."""
 PIECES = 6
 """Paragraphs that are read, at most."""
-AHEAD = 2.0
-"""Logits that this paragraph lies above those before it, which are left out."""
+AHEAD = {"en": 2.0, "zh": 1.0}
+"""Logits that this paragraph lies above those before it, which are left out or stand below it."""
 _GAP = re.compile(r"\n[ \t]*\n\s*")
-_FORMED = re.compile(r"[ \t]*(?:[-*+•|]|\d{1,3}[.)、]|```)")
+_ITEM = re.compile(r"[ \t]*(?:[-*+•][ \t]|\d{1,3}[.)、]|```)")
+_LISTED = re.compile(rf"(?m)^{_ITEM.pattern}")
+_FORMED = re.compile(rf"{_ITEM.pattern}|[ \t]*\|")
 _ENDED = re.compile(r"[.!?:;。！？：；][\W\d]*$")
 LIKELY, MOST_ABOVE, LONE_ABOVE = (-3.6, 0.70, 0.86), 4.0, 1.0
 """Log odds that a Chinese block answers: constant, its logit, score above the next block
@@ -205,9 +207,9 @@ def choose_excerpts(
     for each in others:
         if not any(_covers(one, each) or _covers(each, one) for one in (first, *apart)):
             apart.append(each)
-    if intent not in FROM_START:
-        first = _from_answer(question, first, wanted, read)
-    return [first, *apart]
+    is_whole = intent in FROM_START
+    shown = [first] if is_whole else _from_answer(question, intent, first, wanted, read)
+    return [*shown, *apart]
 
 
 _FOR_EACH = re.compile(
@@ -222,30 +224,46 @@ def _holds_a_list(block: ExcerptBlock) -> bool:
 
 
 def _from_answer(
-    question: str, excerpt: Excerpt, wanted: Iterable[str], read: Reader | None
-) -> Excerpt:
+    question: str,
+    intent: Intent,
+    excerpt: Excerpt,
+    wanted: Iterable[str],
+    read: Reader | None,
+) -> list[Excerpt]:
     """Return an excerpt from the paragraph on that answers, where those before it do not.
 
-    A box on two things, or a section, may tell of another one first. Nothing is left out that has a
-    word of the question (`wanted`) which the rest has not, nor where two things are connected.
+    A box on two things, or a section, may tell of another one first. What has a word of the
+    question (`wanted`) which the rest has not is not left out, but stands below it, as do lists and
+    tables, unless a list is asked for. Unchanged where two things are connected.
     """
     pieces = list(_paragraphs(excerpt.text))
     if read is None or not 2 <= len(pieces) <= PIECES or connection_pairs(question):
-        return excerpt
+        return [excerpt]
     head = f"{excerpt.source.title}: {excerpt.heading}"
     logits = read(question, [f"{head}\n{text}" for _, text in pieces])
     best = int(np.argmax(logits))
     start, text = pieces[best]
-    is_apart = best > 0 and logits[:best].max() <= logits[best] - AHEAD and not leans(text)
-    if not is_apart or any(_FORMED.match(said) for _, said in pieces[: best + 1]):
-        return excerpt
+    ahead = AHEAD[language_of(question)]
+    is_apart = best > 0 and logits[:best].max() <= logits[best] - ahead and not leans(text)
+    if not is_apart or _ITEM.match(text):
+        return [excerpt]
     if excerpt.text[:start].count("```") % 2:
-        return excerpt
-    left_out, rest = (set(tokens(each)) for each in (excerpt.text[:start], excerpt.text[start:]))
-    if not _held_terms(left_out, wanted) <= _held_terms(rest, wanted):
-        return excerpt
-    lead = excerpt.lead if excerpt.lead and excerpt.lead[0] >= excerpt.start + start else None
-    return replace(excerpt, start=excerpt.start + start, text=excerpt.text[start:], lead=lead)
+        return [excerpt]
+    place = excerpt.start + start
+    lead = excerpt.lead if excerpt.lead and excerpt.lead[0] >= place else None
+    rest = replace(excerpt, start=place, text=excerpt.text[start:], lead=lead)
+    told, below = (set(tokens(each)) for each in (rest.text, excerpt.text[:start]))
+    is_plain = not any(_FORMED.match(said) for _, said in pieces[: best + 1])
+    if intent == "list" and not (is_plain or _LISTED.search(rest.text)):
+        return [excerpt]
+    if is_plain and _held_terms(below, wanted) <= _held_terms(told, wanted):
+        return [rest]
+    begun = excerpt.text[:start].rstrip()
+    before = replace(
+        excerpt, end=excerpt.start + len(begun), heading="", text=begun,
+        logit=None, lead=None, likely=None,
+    )  # fmt: skip
+    return [rest, before]
 
 
 def _held_terms(terms: Set[str], wanted: Iterable[str]) -> frozenset[str]:

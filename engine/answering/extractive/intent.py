@@ -186,8 +186,28 @@ _IN_DOCUMENTS = lazy_regex(
 )
 
 
+_APART = lazy_regex(
+    r"^\W*(?:i (?:know|confuse|(?:always|often|keep) (?:confuse|mix(?:ing)? up)|mix up)\s+)?"
+    r"(?P<pair>[^.?!;]{2,60}? and [^.?!;]{2,60}?)"
+    r"(?:\s+(?:(?:all|both) )?(?:sound|look|seem|appear|feel|are|do)\b[^.?!]{0,60})?[.!?;,–-]\s+"
+    r"(?:so |but |and )?"
+    r"(?:what(?:['’]s| is| are) the (?:differences?|distinction)"
+    r"(?: between (?:them|the two|these))?"
+    r"|how do (?:they|these|the two) differ|how are (?:they|these|the two) different"
+    r"|what (?:sets|tells|keeps) (?:them|these|the two) apart)\W*$"
+    r"|^\W*what (?:sets|tells|keeps) (?P<both>.+? (?:and|from) .+?) apart\W*$",
+    re.I,
+)
+"""Two things, and behind them the question what sets them apart."""
+
+
 def named_plainly(question: str) -> str:
-    """Return *What is the hook?* for *They mention “the hook”. What is that?*; others unchanged."""
+    """Return *What is the hook?* for *They mention “the hook”. What is that?*; others unchanged.
+
+    So is *Gulls and terns look alike. What sets them apart?* asked for the difference of both.
+    """
+    if apart := _APART.search(" ".join(question.split())):
+        return f"What is the difference between {apart['pair'] or apart['both']}?"
     is_that = language_of(question) == "en" and _THAT_ASKED.match(asking_part(question))
     subject = definition_subject(question) if is_that else ""
     return f"What is {subject}?" if subject else question

@@ -185,6 +185,25 @@ def test_that_is_what_a_question_quoted_before(question: str, subject: str) -> N
     assert definition_subject(question) == subject
 
 
+@pytest.mark.parametrize(
+    ("question", "sides"),
+    [
+        ("Gulls and terns look the same to me. What sets them apart?", ("Gulls", "terns")),
+        ("I keep mixing up gulls and terns; how do they differ?", ("gulls", "terns")),
+        ("What tells a gull and a tern apart?", ("gull", "tern")),
+        ("Gulls and terns nest here. What do they eat?", ()),
+        ("Ada and Bo are here. What is the difference in height?", ()),
+    ],
+)
+def test_what_sets_two_things_apart_is_their_difference(
+    question: str, sides: tuple[str, ...]
+) -> None:
+    plain = plainly_asked(question)
+
+    assert (plain != question) is bool(sides)
+    assert not sides or compared_sides(plain) == sides
+
+
 def test_where_a_thing_is_kept_is_said_by_a_path() -> None:
     question = "Where do I write down the name servers?"
 
