@@ -273,7 +273,7 @@ def _decided(
         return _hesitant(draft, question) if is_doubted else draft
     if _is_read(draft.figures, language) and may_be_near:
         says = answers_probability(draft.figures, is_excerpt=is_excerpt)
-        if says >= DECLINED[is_excerpt]:
+        if says >= DECLINED[is_excerpt] and draft.figures["logit"] >= LEAST_READ:
             return _hesitant(draft, question)
     is_near = may_be_near and _is_near(draft.figures, language, is_excerpt=is_excerpt)
     detail = f"evidence {likely:.2f} is below {least:.2f}"
@@ -374,8 +374,9 @@ TOLD = {True: 0.4, False: 0.3}
 """An English excerpt (True), or sentences, that answer with less than this are told below a word of
 doubt. Of 135 right answers on manuals and the sample documents 11 are, of 61 to questions that
 nothing answers 41; by their evidence 21 and 35 were."""
-DECLINED = {True: 0.4, False: 0.1}
-"""The same from which one that is as unlikely as what is declined is told below a word of doubt."""
+DECLINED, LEAST_READ = {True: 0.4, False: 0.1}, -5.0
+"""The same, and a logit, from which one that is as unlikely as what is declined is told below a
+word of doubt: of 8 right answers that were declined 7 are, of 14 to what nothing answers 1 is."""
 HESITANT, DOUBTED = 0.4, {"en": 0.28, "zh": 0.35}
 """The same of the evidence, where no reader has read the answer or it is Chinese; of an excerpt by
 language."""

@@ -1245,6 +1245,28 @@ def test_a_unit_that_leads_to_a_list_is_shown_with_it() -> None:
     assert with_led_list((0, len(lead)), other) == (0, len(lead))
 
 
+@pytest.mark.parametrize(("logit", "is_declined"), [(5.0, False), (-12.0, True)])
+def test_what_is_read_as_an_answer_is_doubted_and_not_declined(
+    logit: float, *, is_declined: bool
+) -> None:
+    source = _passage("## The Gull\n\nThe Gull is old because she was built in 1961.\n")
+
+    draft = _asked("Why is the Gull old?", [source], read=_AlikeReader(logit), min_evidence=1.0)
+
+    assert draft.abstained is is_declined
+    assert draft.text.startswith(HESITATION["en"]) is not is_declined
+
+
+class _AlikeReader(_WindowReader):
+    """Reader of one logit for all texts."""
+
+    def __init__(self, logit: float) -> None:
+        self._logit = logit
+
+    def __call__(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.full(len(texts), self._logit)
+
+
 def test_what_lacks_of_the_subject_is_doubted() -> None:
     figures = {"logit": 2.0}
 
@@ -1739,6 +1761,21 @@ def test_an_excerpt_begins_with_the_paragraph_that_answers() -> None:
     assert "climb aboard" in both, "it may answer, too"
     assert "climb aboard" in way, "a first step may stand there"
     assert "climb aboard" in water, "nothing else has a word of the question"
+    assert water.index("pull a boat") < water.index("climb aboard")
+    assert way.index("climb aboard") < way.index("pull a boat")
+    assert water.count("climb aboard") == water.count("pull a boat") == 1
+
+
+def test_what_stands_before_the_paragraph_that_answers_is_told_below_it() -> None:
+    held = "- ropes for the quay\n- lamps for the mast"
+    twin = "A second hut, called the Twin, has stood at the point since 1922."
+    some = manual(held, twin)
+
+    told = excerpt_of(some, "What is the Twin?", {"ropes": 1.0, "Twin": 5.0})
+    listed = excerpt_of(some, "List what the Twin holds.", {"ropes": 1.0, "Twin": 5.0})
+
+    assert told.index(twin) < told.index("ropes for the quay")
+    assert listed.index("ropes for the quay") < listed.index(twin), "a list is asked for"
 
 
 def test_an_excerpt_goes_on_behind_a_colon() -> None:
