@@ -8,7 +8,7 @@ each (a glossary, the options of a command), else into items.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -66,11 +66,13 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
     found: list[ExcerptBlock] = []
     begun: dict[tuple[str, int], int] = {}
     for index, passage in enumerate(passages):
-        for number, section in enumerate(_sections(passage.text, markdown=_is_markdown(passage))):
+        for number, section, shift in _sections_behind_code(passage):
             heading = section.path[-1] if section.path else _heading(passage)
-            for place, (start, end, form) in enumerate(
-                _without_long(passage.text, _joined(passage.text, section), section)
+            own = passage.text[shift:]
+            for place, (first, last, form) in enumerate(
+                _without_long(own, _joined(own, section), section)
             ):
+                start, end = first + shift, last + shift
                 at, begins = (passage.document_id, passage.start + end), passage.start + start
                 if begun.get(at, begins + 1) <= begins or is_contents(passage.text[start:end]):
                     continue
@@ -84,7 +86,7 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
                         form=form,
                         above=section.path[-2] if len(section.path) > 1 else _heading(passage),
                         section=number,
-                        section_start=_last_heading(section),
+                        section_start=_last_heading(section) + shift,
                         place=place,
                         text=passage.text[start:end],
                     )
@@ -100,6 +102,36 @@ def split_blocks(passages: Sequence[Passage]) -> list[ExcerptBlock]:
 _REMEMBERED = 256
 """Passages whose sections are remembered: each is split for several ends."""
 _sections = lru_cache(maxsize=_REMEMBERED)(sections)
+
+
+def _sections_behind_code(passage: Passage) -> Iterator[tuple[int, Section, int]]:
+    """Give the sections of a passage with their numbers, and where the text begins they are of.
+
+    The code in whose middle it begins is a section by itself.
+    """
+    shift = code_end(passage.text)
+    if shift:
+        code = Block(start=0, end=shift, kind="code")
+        yield -1, Section(path=(), blocks=(code,)), 0
+    own = passage.text[shift:]
+    for number, section in enumerate(_sections(own, markdown=_is_markdown(passage))):
+        yield number, section, shift
+
+
+_FENCE = re.compile(r"(?m)^[ \t]*```.*$")
+
+
+def code_end(text: str) -> int:
+    """Return where the code ends in whose middle a text begins; 0 for others.
+
+    The mark that ends code stands right below it, and above an empty line.
+    """
+    fence = _FENCE.search(text)
+    if fence is None or fence.group().strip() != "```":
+        return 0
+    before, behind = text[: fence.start()], text[fence.end() :]
+    is_below = bool(before.strip()) and not before.endswith("\n\n")
+    return fence.end() if is_below and (not behind.strip() or behind.startswith("\n\n")) else 0
 
 
 def is_of_term(block: ExcerptBlock, question: str) -> bool:

@@ -7,6 +7,7 @@ logit. Without a reader the best sentence's score and the heading decide.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
@@ -110,8 +111,8 @@ FROM_START = ("steps", "command", "comparison")
 """Intents for which what stands before the paragraph that answers is shown, too."""
 PIECES = 6
 """Paragraphs that are read, at most."""
-AHEAD = {"en": 2.0, "zh": 1.0}
-"""Logits that this paragraph lies above those before it, which are left out or stand below it."""
+AHEAD, LEFT_OUT = {"en": 2.0, "zh": 1.0}, 2.0
+"""Logits that this paragraph lies above those before it, which stand below it or are left out."""
 _GAP = re.compile(r"\n[ \t]*\n\s*")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•][ \t]|\d{1,3}[.)、]|```)")
 _LISTED = re.compile(rf"(?m)^{_ITEM.pattern}")
@@ -243,8 +244,8 @@ def _from_answer(
     logits = read(question, [f"{head}\n{text}" for _, text in pieces])
     best = int(np.argmax(logits))
     start, text = pieces[best]
-    ahead = AHEAD[language_of(question)]
-    is_apart = best > 0 and logits[:best].max() <= logits[best] - ahead and not leans(text)
+    ahead = logits[best] - logits[:best].max(initial=-math.inf)
+    is_apart = best > 0 and ahead >= AHEAD[language_of(question)] and not leans(text)
     if not is_apart or _ITEM.match(text):
         return [excerpt]
     if excerpt.text[:start].count("```") % 2:
@@ -256,6 +257,7 @@ def _from_answer(
     is_plain = not any(_FORMED.match(said) for _, said in pieces[: best + 1])
     if intent == "list" and not (is_plain or _LISTED.search(rest.text)):
         return [excerpt]
+    is_plain &= ahead >= LEFT_OUT
     if is_plain and _held_terms(below, wanted) <= _held_terms(told, wanted):
         return [rest]
     begun = excerpt.text[:start].rstrip()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from engine.answering.extractive.blocks import (
     LONGEST_WORDS,
+    code_end,
     count_words,
     cut_long,
     is_contents,
@@ -199,3 +200,30 @@ def test_two_terms_are_entries_where_the_list_has_no_other_items() -> None:
 
     assert [each.text.split("\n")[0] for each in blocks] == ["- RAID-4", "- RAID-5", "- RAID-6"]
     assert [is_of_term(each, "Does RAID 5 mirror?") for each in blocks] == [False, True, False]
+
+
+def test_what_stands_behind_the_code_in_which_a_passage_begins_is_no_code() -> None:
+    text = "host = harbour\nport = 25\n```\n\nA warning stands here.\n\n```\nport = 26\n```\n"
+
+    blocks = split_blocks([passage(text)])
+
+    assert [(each.form, each.text.split("\n")[0]) for each in blocks] == [
+        ("code", "host = harbour"),
+        ("code", "A warning stands here."),  # the caption of the code below it
+    ]
+    assert all(text[each.start : each.end] == each.text for each in blocks)
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("port = 25\n```\n\nText.\n", "port = 25\n```"),
+        ("port = 25\n```", "port = 25\n```"),
+        ("Type this:\n\n```\nport\n```\n", ""),
+        ("- Type this:\n  ```\n  port\n  ```\n", ""),
+        ("```\nport\n```\n\nText.\n", ""),
+        ("Text alone.\n", ""),
+    ],
+)
+def test_code_that_began_before_a_text_ends_with_its_mark(text: str, end: str) -> None:
+    assert text[: code_end(text)] == end
