@@ -50,6 +50,8 @@ def check(engine: KnowledgeEngine, answer: Answer) -> None:
         ("What does Ada have to do with Bo?", ("Ada", "Bo")),
         ("陆听澜与沈望舒有什么关系？", ("陆听澜", "沈望舒")),
         ("陆听澜和沈望舒之间的关系是什么？", ("陆听澜", "沈望舒")),
+        ("陆听澜和沈望舒两个人是什么关系？", ("陆听澜", "沈望舒")),
+        ("说说陆听澜和沈望舒俩人的关系。", ("陆听澜", "沈望舒")),
     ],
 )
 def test_a_question_for_a_connection_names_its_two_ends(
