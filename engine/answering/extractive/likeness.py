@@ -25,7 +25,7 @@ from .block_candidates import Reader, to_the_end
 from .evidence import is_of_other_names, probability
 from .excerpt import nearest_excerpt
 from .extent import Excerpt, render_excerpt
-from .passage_order import in_own_language
+from .passage_order import in_other_language, in_own_language
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,7 +148,8 @@ def answer_across(
     Where neither answers, what is nearest in the other language is told if it is near at all.
     """
     least = min(1.0, 2 * min_evidence)  # by default even odds: few right blocks lie below them
-    told = _nearest_told(question, passages, read=read, text_at=text_at, least=least)
+    other = in_other_language(question, passages)  # how likely it is, is fitted to these alone
+    told = _nearest_told(question, other, read=read, text_at=text_at, least=least)
     own = in_own_language(question, passages)
     if not told.abstained or not own:
         return told

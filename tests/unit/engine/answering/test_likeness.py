@@ -187,6 +187,26 @@ def test_what_is_near_in_the_other_language_is_told_where_ones_own_says_nothing(
     assert near in draft.text
 
 
+def test_texts_of_ones_own_language_are_not_weighed_as_foreign_ones() -> None:
+    foreign, own = "这根缆长142公里。", "The cable is said to be long by those who laid it."
+    within = Draft(text=own, citations=(_cited(_passage(own)),), evidence=0.3, detail="within")
+
+    def answered(near: float) -> Draft:
+        return answer_across(
+            CABLE,
+            [_passage(foreign), _passage("书在架上。"), _passage(own)],
+            read=lambda _question, texts: np.array(
+                [EVEN + 9.0 if text.endswith(own) else near for text in texts]
+            ),
+            text_at=None,
+            min_evidence=0.25,
+            within=lambda _: within,
+        )
+
+    assert foreign in answered(EVEN + 2.0).text
+    assert answered(EVEN - 2.0) == within
+
+
 def test_a_block_that_lacks_the_latin_names_of_a_chinese_question_is_another_one() -> None:
     told = [_passage("Debian kernels are compiled with make deb-pkg.")]
     assert is_of_other_names("在 Debian 上怎么装拼音输入法，fcitx 还是 ibus 好？", told)
