@@ -47,11 +47,10 @@ from .compression import (
 from .connection_questions import connection_pairs
 from .connections import ConnectionAnswerer
 from .extractive.answer import extractive_answer, is_doubtful
-from .extractive.block_candidates import READ_PASSAGES, Reader
+from .extractive.block_candidates import READ_PASSAGES, Reader, WholeReader
 from .extractive.chinese.fact_questions import fact_question
 from .extractive.chinese.facts import CANDIDATES, SHOWN, fact_searches, facts_first
 from .extractive.chinese.known_as import KnownAs, name_candidates, other_name_searches
-from .extractive.excerpt import WholeReader
 from .extractive.intent import (
     asked_person,
     compared_sides,
@@ -60,7 +59,7 @@ from .extractive.intent import (
     side_question,
 )
 from .extractive.passage_order import OF_SIDE, direct_first, with_nearest, with_sides
-from .named_sources import named_source
+from .named_documents import named_source
 from .packing import (
     Draft,
     PackedContext,

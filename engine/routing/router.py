@@ -17,15 +17,9 @@ from ..answering.combined import combine_answers, global_events, local_events
 from ..answering.connection_questions import connection_pairs
 from ..answering.extractive.intent import named_plainly
 from ..answering.global_search.about import asks_where_to_begin
-from ..answering.global_search.asked import (
-    asks_to_sum_up,
-    document_asked,
-    is_title_of,
-    is_whole_named,
-    without_closing,
-)
+from ..answering.global_search.asked import asks_to_sum_up, without_closing
 from ..answering.global_search.references import asks_for_part
-from ..answering.named_sources import named_source
+from ..answering.named_documents import document_asked, is_title_of, is_whole_named, named_source
 from ..errors import ModelError
 from ..events import Listener, RouteEvent, StepEvent, null_listener
 from ..prompts import ABSTENTION, Language, fence, fill_prompt, language_of, prompt_text

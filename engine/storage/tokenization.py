@@ -68,6 +68,11 @@ def tokens(text: str) -> list[str]:
     return found
 
 
+def tokens_of(*texts: str) -> frozenset[str]:
+    """Return the words of texts as the keyword index has them."""
+    return frozenset(tokens(" ".join(texts)))
+
+
 def tokens_with(words: Iterable[str]) -> Callable[[str], list[str]]:
     """`tokens`, and after them each of these words as one token wherever it stands.
 

@@ -134,7 +134,7 @@ def analyse(
             found, matrix = read_candidates(
                 question, weighed, chains, asked=asked, wanted=wanted, reader=read, types=types
             )
-            shown = rank_read_spans(found, matrix)
+            shown = rank_read_spans(found, matrix, kind=asked.kind)
         span = _shown(question, asked, shown, weighed)
         if span is not None and span.row not in rows:  # it stands beside the selected one
             rows = [span.row if units[row] == units[span.row] else row for row in rows]

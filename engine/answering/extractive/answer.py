@@ -30,7 +30,7 @@ from .analysis import (
     is_person_unknown,
     stating,
 )
-from .block_candidates import READ_PASSAGES, Reader, bare_sides
+from .block_candidates import READ_PASSAGES, Reader, WholeReader, bare_sides
 from .blocks import count_words
 from .chinese.fact_questions import fact_question
 from .chinese.facts import mentions_fact, stated_facts
@@ -43,7 +43,6 @@ from .evidence import (
     unsaid_codes,
 )
 from .excerpt import (
-    WholeReader,
     around,
     choose_excerpts,
     likeliest_place,

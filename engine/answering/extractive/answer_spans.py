@@ -433,6 +433,12 @@ def span_candidates(
     return found, np.array(features, dtype=np.float64).reshape(len(features), len(FEATURES))
 
 
+def holds_form(text: str, asked: QuestionType) -> bool:
+    """Check for a span of the form that is asked for: a date for *when*, a name for *who*."""
+    fits = _FITS[asked.kind]
+    return any(fits.get(span.kind) == 1.0 for span in spans_of(text, asked))
+
+
 def span_features(
     question: str, weighed: ScoredSentence, *, asked: QuestionType, wanted: Mapping[str, float]
 ) -> float:

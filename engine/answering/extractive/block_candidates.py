@@ -38,6 +38,19 @@ class FullReader(Protocol):
         ...
 
 
+@runtime_checkable
+class WholeReader(Protocol):
+    """Reader that also reads texts by their vectors."""
+
+    def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return a logit for each text, in input order."""
+        ...
+
+    def whole(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return how near each text is as a whole, in input order."""
+        ...
+
+
 def to_the_end(reader: Reader) -> Reader:
     """Return a reader that reads all texts to the end: several of them count, not the best."""
     return reader.fully if isinstance(reader, FullReader) else reader

@@ -1,8 +1,7 @@
-"""One good excerpt: the block that answers a question, chosen by the cross-encoder.
+"""One good excerpt: the block that answers a question, as it is shown, with what belongs to it.
 
-A dozen blocks, those with the best sentences, are read by the cross-encoder together with the
-question; signs of what is asked (a definition, a cause, steps, a list, a command) count beside its
-logit. Without a reader the best sentence's score and the heading decide.
+Shown is the section around the block, from the paragraph on that answers; where the reader is not
+sure, what may answer in its place below; one block for each side of a comparison.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,21 +24,24 @@ from ...storage.tokenization import tokens
 from ...types import Passage
 from ..connection_questions import connection_pairs
 from ..packing import TextAt
+from .best_block import (
+    CLOSE,
+    MORE_BLOCKS,
+    READ_BLOCKS,
+    UNSURE,
+    best_blocks,
+    read_blocks,
+)
 from .block_candidates import (
-    FUSED,
     READ_PASSAGES,
-    WORDS,
     Reader,
     WeighedBlock,
     bare_sides,
-    fused_score,
     is_of_all,
     items_of_sides,
     join_windows,
     names_side,
     promised,
-    read_heading,
-    read_leads,
     read_text,
     told_by_items,
     weigh_blocks,
@@ -49,7 +50,6 @@ from .blocks import (
     WINDOW_WORDS,
     ExcerptBlock,
     count_words,
-    is_of_term,
     split_blocks,
 )
 from .evidence import probability
@@ -63,40 +63,19 @@ from .extent import (
     Best,
     Excerpt,
     extended,
-    in_section,
     is_said,
     leans,
     listed_sections,
-    opens_section,
     outlined,
     short_excerpt,
     speech_end,
-    with_adjoining_blocks,
 )
-from .intent import Intent, compared_sides, is_defined_by, question_of_side, shows_intent
+from .intent import Intent, compared_sides, question_of_side
 from .passage_order import direct_rows
 from .question_type import leading_question
 from .read_spans import SpanReader
 from .sentence_scoring import ScoredSentence
 
-
-@runtime_checkable
-class WholeReader(Protocol):
-    """Reader that also reads texts by their vectors."""
-
-    def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return a logit for each text, in input order."""
-        ...
-
-    def whole(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return how near each text is as a whole, in input order."""
-        ...
-
-
-READ_BLOCKS, MORE_BLOCKS = 7, {"en": 12, "zh": 16}
-"""Blocks that reach the reader (`READ_AT_ONCE` at a time), and those that do where none of these
-answers plainly. Of 36 questions on a Chinese novel 8 show the block that answers for 15, 16 for 18.
-"""
 NEAREST_BLOCKS = 12
 """Blocks in another language that are read."""
 PART = 130
@@ -118,27 +97,10 @@ _ITEM = re.compile(r"[ \t]*(?:[-*+•][ \t]|\d{1,3}[.)、]|```)")
 _LISTED = re.compile(rf"(?m)^{_ITEM.pattern}")
 _FORMED = re.compile(rf"{_ITEM.pattern}|[ \t]*\|")
 _ENDED = re.compile(r"[.!?:;。！？：；][\W\d]*$")
-LIKELY, MOST_ABOVE, LONE_ABOVE = (-3.6, 0.70, 0.86), 4.0, 1.0
-"""Log odds that a Chinese block answers: constant, its logit, score above the next block
-(`MOST_ABOVE` at most, `LONE_ABOVE` where there is none). Of 172 questions on a novel, manuals and
-help pages, 79 of them asked of another library (AUC .92)."""
-READ_AT_ONCE, FOUND = {"en": 4, "zh": 8}, {"en": 9.0, "zh": 5.5}
-"""Blocks that are read together; no further ones are where one has such a logit,
-signs counted."""
-PLAINLY_READ = 5.5
-"""The same behind the first `READ_BLOCKS`."""
 SIDE_BLOCKS = 4
 """Blocks that reach the reader for what one side of a comparison is."""
-SHOWN = {"en": 2.0, "zh": 0.5}
-"""A reader's logits for signs of what is asked."""
-OF_TERM = 2.0
-"""Logits for an entry whose term the question names."""
-SIGNED = 2.0
-"""The same where nothing reads."""
 AROUND_WORDS = 130
 """Words shown around the sentence that says a fact, at most."""
-NEARLY = 3.5
-"""Logits below the best block at which an adjoining one is shown with it."""
 PLAIN, PLAINLY = 1.0, 1.0
 """Logit of a block that tells a fact, and how far it lies above that of loose sentences."""
 LEAST_PEAK = -4.0
@@ -147,22 +109,6 @@ SETTLED = 5.5
 """Logit of sentences beside which no block is read."""
 BOTH = {"en": 4.0, "zh": 6.0}
 """A reader's logit from which a block that names all sides is taken to compare them."""
-CLOSEST, CLOSE, DISPUTED = 3, {"en": 1.5, "zh": 0.5}, 4.0
-"""Blocks that may be shown below the best one, and the logits that they lie below it at most; where
-vectors find it nearer, more. Of English questions where they do the best block answers .45 and one
-of both .76; of those where they do not the best one .73."""
-UNSURE, UNLIKELY, BESIDE_UNSURE = 1.5, 0.4, {"en": 2, "zh": 2}
-"""Logit of an English block from which it answers with .6, this probability of a Chinese one, and
-the blocks that are shown below one that does with less, or that defines nothing where a definition
-is asked for."""
-IN_A_SENTENCE = frozenset(("command", "definition", "explanation"))
-"""Intents that one sentence of a block may answer."""
-LEADING = 3
-"""Blocks, best read first, whose sentences are read."""
-LEADS, ALONE = 2.5, 2.0
-"""Logit from which a sentence answers by itself, and how far it may lie below its block's."""
-OPENS = {"definition": 1.0, "explanation": 1.0}
-"""Logits of English for the first block of a section, which introduces what it is about."""
 
 
 def choose_excerpts(
@@ -190,7 +136,7 @@ def choose_excerpts(
             question, sides, candidates, blocks, passages, wanted=wanted, read=read, text_at=text_at
         )
     most = MORE_BLOCKS[language_of(question)] if read is not None else READ_BLOCKS
-    best, *close = _best(
+    best, *close = best_blocks(
         question, intent, candidates[:most], passages, wanted=wanted, read=read, is_alone=False
     )
     listed = _siblings(best.block, blocks) if intent == "list" else []
@@ -325,7 +271,7 @@ def told_at_one_place(
     if not candidates:
         return []
     unsigned = np.zeros(len(candidates), dtype=np.bool_)
-    logits = _read_blocks(question, candidates, passages, read, signs=unsigned)
+    logits = read_blocks(question, candidates, passages, read, signs=unsigned)
     was_read = np.flatnonzero(np.isfinite(logits))
     peaks = np.zeros(len(candidates))
     peaks[was_read] = _peaks(question, [candidates[one] for one in was_read], passages, read)
@@ -403,170 +349,6 @@ def _siblings(best: ExcerptBlock, blocks: Sequence[ExcerptBlock]) -> list[Excerp
     ]
 
 
-def _best(
-    question: str,
-    intent: Intent,
-    candidates: Sequence[WeighedBlock],
-    passages: Sequence[Passage],
-    *,
-    wanted: Mapping[str, float],
-    read: Reader | None,
-    is_alone: bool = True,
-) -> list[Best]:
-    """Return the best block, and what may answer in its place unless it is to stand alone.
-
-    A block is read as the best of its sentences is, where one sentence may answer.
-    """
-    logits: NDArray[np.float64] | None = None
-    leads: dict[int, tuple[int, int]] = {}
-    shown = np.array([_shows(intent, one.block, question) for one in candidates])
-    scores = np.array([one.prior for one in candidates])
-    if read is not None:
-        logits = _read_blocks(question, candidates, passages, read, signs=shown)
-        if intent in IN_A_SENTENCE and isinstance(read, SpanReader):
-            logits, leads = _with_leads(question, candidates, passages, logits, wanted, read)
-            if intent == "definition":
-                leads = {
-                    row: place
-                    for row, place in leads.items()
-                    if _tells(passages[candidates[row].block.passage], place, question)
-                }
-        scores = logits + _signs(question, intent, candidates, passages, shown)
-    else:
-        scores = scores + SIGNED * shown
-    order = [int(row) for row in np.argsort(-scores, kind="stable")]
-    starts = ("list", "steps") if language_of(question) == "en" else ("list", "steps", "comparison")
-    row = _list_start(order[0], candidates, scores) if intent in starts else order[0]
-    first = candidates[row].block
-    near = [candidates[each].block for each in order if scores[each] >= scores[row] - NEARLY]
-    if intent == "list" and first.form == "entry" and not is_of_term(first, question):
-        first = replace(first, form="list")  # not what one term means is asked for, but all terms
-    best = Best(
-        block=with_adjoining_blocks(first, near, passages),
-        score=float(scores[row]),
-        logit=None if logits is None else float(logits[row]),
-        lead=leads.get(row),
-    )
-    rest = [each for each in order if not _is_part(candidates[each].block, best.block)]
-    if logits is not None and language_of(question) == "zh":
-        below = [float(scores[each]) for each in rest]
-        best = replace(best, likely=_likelihood(best, below))
-    if read is None or logits is None or is_alone:
-        return [best]
-    is_undefined = intent == "definition" and not shown[row]
-    sure = LEADS if is_undefined else UNSURE
-    is_unsure = logits[row] < sure if best.likely is None else best.likely < UNLIKELY
-    others = _below_best(question, row, rest, scores, logits, candidates, passages, read,
-                        is_unsure=is_unsure)  # fmt: skip
-    return [best, *others]
-
-
-def _signs(
-    question: str,
-    intent: Intent,
-    candidates: Sequence[WeighedBlock],
-    passages: Sequence[Passage],
-    shown: NDArray[np.bool_],
-) -> NDArray[np.float64]:
-    """Return what counts beside each block's logit: words, passage, signs of what is asked."""
-    language = language_of(question)
-    words = np.array([one.prior for one in candidates])
-    found = np.array([fused_score(one.block, passages) for one in candidates])
-    signs = WORDS[language] * words + FUSED * found + SHOWN[language] * shown
-    signs += OF_TERM * np.array([is_of_term(one.block, question) for one in candidates])
-    if language == "en":
-        opens = np.array([opens_section(one.block, passages) for one in candidates])
-        signs += OPENS.get(intent, 0.0) * opens
-    return np.asarray(signs)
-
-
-def _below_best(
-    question: str,
-    row: int,
-    rest: Sequence[int],
-    scores: NDArray[np.float64],
-    logits: NDArray[np.float64],
-    candidates: Sequence[WeighedBlock],
-    passages: Sequence[Passage],
-    read: Reader,
-    *,
-    is_unsure: bool,
-) -> list[Best]:
-    """Return what may answer in the place of the best block; more where that is unsure."""
-    other = _second(question, row, rest, scores, candidates, passages, read)
-    others = [] if other is None else [other]
-    if is_unsure:
-        close = (each for each in rest[:CLOSEST] if scores[each] >= scores[row] - DISPUTED)
-        most = BESIDE_UNSURE[language_of(question)]
-        others = list(dict.fromkeys((*others, *close)))[:most]
-    return [
-        Best(block=candidates[each].block, score=float(scores[each]), logit=float(logits[each]))
-        for each in others
-    ]
-
-
-def _second(
-    question: str,
-    row: int,
-    rest: Sequence[int],
-    scores: NDArray[np.float64],
-    candidates: Sequence[WeighedBlock],
-    passages: Sequence[Passage],
-    read: Reader,
-) -> int | None:
-    """Return the row of a block that may answer in the place of the best one; None without.
-
-    It is nearly as good, or of those that are not much worse vectors find it nearer than the best.
-    """
-    language = language_of(question)
-    vectors = read if language == "en" and isinstance(read, WholeReader) else None
-    least = scores[row] - (CLOSE[language] if vectors is None else DISPUTED)
-    close = [each for each in rest[:CLOSEST] if scores[each] >= least]
-    if vectors is None or not close:
-        return close[0] if close else None
-    rows = [row, *close]
-    near = vectors.whole(question, [read_text(candidates[each].block, passages) for each in rows])
-    nearest = rows[int(np.argmax(near))]
-    return None if nearest == row else nearest
-
-
-def _tells(passage: Passage, place: tuple[int, int], question: str) -> bool:
-    """Check for a sentence that says what something is."""
-    return shows_intent("definition", passage.text[slice(*place)], question)
-
-
-def _with_leads(
-    question: str,
-    candidates: Sequence[WeighedBlock],
-    passages: Sequence[Passage],
-    logits: NDArray[np.float64],
-    wanted: Mapping[str, float],
-    read: Reader,
-) -> tuple[NDArray[np.float64], dict[int, tuple[int, int]]]:
-    """Return the logits, no lower than those of sentences, and where a sentence answers by row."""
-    rows = [int(row) for row in np.argsort(-logits, kind="stable")[:LEADING]]
-    blocks = [candidates[row].block for row in rows]
-
-    def above(block: ExcerptBlock) -> str:
-        return read_heading(block, passages)
-
-    told = read_leads(question, blocks, above=above, wanted=wanted, read=read)
-    raised, places = logits.copy(), {}
-    for row, block, lead in zip(rows, blocks, told, strict=True):
-        if lead is not None:
-            raised[row] = max(logits[row], lead.logit)
-            stands = not leans(block.text[lead.start : lead.end])
-            if stands and lead.logit >= max(LEADS, logits[row] - ALONE):
-                places[row] = (block.start + lead.start, block.start + lead.end)
-    return raised, places
-
-
-def _likelihood(best: Best, rest: Sequence[float]) -> float:
-    """Return the probability that a Chinese block answers; `rest` are the scores of the others."""
-    above = min(MOST_ABOVE, best.score - max(rest)) if rest else LONE_ABOVE
-    return probability(float(np.dot(LIKELY, (1.0, best.logit or 0.0, above))))
-
-
 def _narrowed(question: str, best: Best, passage: Passage, read: Reader | None) -> Excerpt | None:
     """Return of a long paragraph the two parts beside each other that are nearest; maybe None.
 
@@ -597,66 +379,12 @@ def _narrowed(question: str, best: Best, passage: Passage, read: Reader | None) 
     return short_excerpt(replace(best, block=part), passage)
 
 
-def _list_start(row: int, candidates: Sequence[WeighedBlock], scores: NDArray[np.float64]) -> int:
-    """Return the earliest block of a section that answers nearly as well as one of it."""
-    block = candidates[row].block
-    near = [
-        each
-        for each, one in enumerate(candidates)
-        if in_section(one.block, block) and scores[each] >= scores[row] - NEARLY
-    ]
-    return min(near, key=lambda each: candidates[each].block.place)
-
-
-def _shows(intent: Intent, block: ExcerptBlock, question: str) -> bool:
-    """Check a block, or the heading that it is the first of, for the signs of an intent."""
-    heading = block.heading if block.place == 0 else ""
-    if block.form == "entry":
-        heading = block.text.partition("\n")[0].lstrip("-*+•| ")
-    if is_defined_by(heading, intent, question):
-        return True
-    return shows_intent(intent, block.text, question)
-
-
-def _is_part(block: ExcerptBlock, whole: ExcerptBlock) -> bool:
-    return block.passage == whole.passage and whole.start <= block.start < whole.end
-
-
 def _covers(excerpt: Excerpt, other: Excerpt) -> bool:
     """Check that the beginning of another excerpt is shown by this one."""
     one, two = excerpt.source, other.source
     place = two.start + other.start
     is_same = one.document_id == two.document_id
     return is_same and one.start + excerpt.start <= place < one.start + excerpt.end
-
-
-def _read_blocks(
-    question: str,
-    candidates: Sequence[WeighedBlock],
-    passages: Sequence[Passage],
-    read: Reader,
-    *,
-    signs: NDArray[np.bool_],
-) -> NDArray[np.float64]:
-    """Return logits in input order; no block is read behind one that plainly answers.
-
-    Only those of its own section are. One that was not read has the lowest logit. `signs`: which
-    show the signs of what is asked. All are given to the reader again with the next ones, which it
-    may leave where they are far below.
-    """
-    logits = np.full(len(candidates), -np.inf)
-    texts = [read_text(one.block, passages) for one in candidates]
-    rows, some = list(range(len(candidates))), list[int]()
-    at_once = READ_AT_ONCE[language_of(question)]
-    while rows:
-        some, rows = [*some, *rows[:at_once]], rows[at_once:]
-        logits[some] = read(question, [texts[row] for row in some])
-        promise = logits + SHOWN[language_of(question)] * signs
-        is_more = len(candidates) - len(rows) >= READ_BLOCKS
-        if promise.max() >= (PLAINLY_READ if is_more else FOUND[language_of(question)]):
-            best = candidates[int(np.argmax(promise))].block
-            rows = [row for row in rows if in_section(candidates[row].block, best)]
-    return logits
 
 
 def _beside(
@@ -677,7 +405,7 @@ def _beside(
     both = [one for one in candidates if is_of_all(one.block, names)]
     together: list[Excerpt] = []
     if both:
-        best, *_ = _best(
+        best, *_ = best_blocks(
             question, "comparison", both[:READ_BLOCKS], passages, wanted=wanted, read=read
         )
         if is_told and (told[0].logit or 0.0) >= (best.logit or 0.0) - CLOSE["en"]:
@@ -699,7 +427,7 @@ def _beside(
         if named:
             asks, of_side = question_of_side(question, side, sides)
             most = SIDE_BLOCKS if of_side == "definition" else READ_BLOCKS
-            best, *_ = _best(asks, of_side, named[:most], passages, wanted=wanted, read=read)
+            best, *_ = best_blocks(asks, of_side, named[:most], passages, wanted=wanted, read=read)
             found.append(extended(best, passages[best.block.passage], text_at))
     apart = list(
         {(one.source.document_id, one.source.start + one.start): one for one in found}.values()
@@ -708,7 +436,7 @@ def _beside(
         return apart if len(apart) == len(sides) else together
     if told:
         return told
-    best, *others = _best(
+    best, *others = best_blocks(
         question, "explanation", candidates[:READ_BLOCKS], passages,
         wanted=wanted, read=read, is_alone=False,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from ...retrieval.passages import Sentence, with_neighbours
 from ...types import Citation, Passage, ShortAnswer
 from ..packing import Draft, cite_span
 from .analysis import Analysis
+from .answer_spans import holds_form
 from .blocks import count_words, plain_excerpt
 from .comparison import TwoSidedComparison
 from .extent import Excerpt, render_excerpt, unit_of, with_led_list
@@ -58,6 +59,7 @@ def tell_sentences(
     if context is not None:
         lines, citations = _in_units(lines, citations, read)
         lines, citations = _with_context(lines, citations, context)
+        lines = _below_heading(lines, context, read)
     text = "\n".join(f"{line} [{number}]" for number, line in enumerate(lines, start=1))
     strength, of = figures["evidence"], len(read.weighed)
     return Draft(
@@ -110,6 +112,14 @@ def _with_context(
             for number, each in enumerate([*cited[:1], *citations[1:], *cited[1:]], start=1)
         ],
     )
+
+
+def _below_heading(lines: list[str], context: Excerpt, read: Analysis) -> list[str]:
+    """Put above the first line the heading that says what is asked: the date of an entry."""
+    heading, asked = context.heading, read.asked
+    if not holds_form(heading, asked) or holds_form(lines[0], asked):
+        return lines
+    return [f"### {heading}\n\n{lines[0]}", *lines[1:]]
 
 
 def _in_units(

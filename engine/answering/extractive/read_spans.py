@@ -19,7 +19,7 @@ from ...embeddings.span_reading import LEAST, Reading
 from .answer_spans import COEFFICIENTS as SPAN_COEFFICIENTS
 from .answer_spans import FEATURES as SPAN_FEATURES
 from .answer_spans import Candidate, softmax, span_candidates
-from .question_type import QuestionType
+from .question_type import Kind, QuestionType
 from .sentence_scoring import ScoredSentence
 
 Floats = NDArray[np.float64]
@@ -102,20 +102,26 @@ def _read(reading: Reading, text: str, span: Candidate, sentence: str) -> float:
     return reading.span(place, place + len(span.text)) if place >= 0 else reading.span(-1, -1)
 
 
-def rank_read_spans(found: Sequence[Candidate], matrix: Floats) -> list[Candidate]:
+_FORMED = frozenset(("person", "place", "nationality", "time", "amount", "money"))
+"""Kinds of which every answer has a form of its own."""
+
+
+def rank_read_spans(found: Sequence[Candidate], matrix: Floats, *, kind: Kind) -> list[Candidate]:
     """Rank spans, likeliest first, with the confidence of each; ties by position.
 
-    A name of another type than the one asked for, a person for a place, is none of them.
+    What has another type or form than the kind asked for, a person for a place, a name for a date,
+    is none of them.
     """
     shares = softmax(matrix @ np.array(COEFFICIENTS))
     order = np.lexsort((np.arange(shares.size), -shares))
     odds = calibration_features(found, matrix, shares) @ np.array(CALIBRATION)
     confidence = 1.0 / (1.0 + np.exp(-odds))
-    typed = matrix[:, FEATURES.index("typed")]
+    typed, fits = (matrix[:, FEATURES.index(name)] for name in ("typed", "fits"))
+    is_shown = (typed >= 0) & ((fits > 0) | (kind not in _FORMED))
     return [
         replace(found[place], share=float(shares[place]), confidence=float(confidence[place]))
         for place in order
-        if typed[place] >= 0
+        if is_shown[place]
     ]
 
 

@@ -11,19 +11,16 @@ from dataclasses import replace
 from graph.text.cjk import is_chinese
 
 from ...storage.graph_api import Chunk, content_words
-from .asked import (
-    Asked,
-    Found,
+from ...storage.tokenization import tokens_of
+from ..named_documents import (
     asked_of_document,
-    asks_to_sum_up,
     document_asked,
     document_named,
     is_document,
     is_title_of,
     is_whole_named,
-    tokens_of,
-    without_closing,
 )
+from .asked import Asked, Found, asks_to_sum_up, without_closing
 from .books import books_of
 from .context import GlobalContext
 from .references import for_each_part, read_reference, referred_part

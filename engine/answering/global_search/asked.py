@@ -16,6 +16,15 @@ from graph.text.cjk import has_han
 
 from ...storage.graph_api import Chunk, content_words
 from ...storage.tokenization import TokenWeight, tokens
+from ..named_documents import (
+    A_DOCUMENT,
+    FOR_WHOM,
+    ON_SUBJECT,
+    POLITE,
+    STEM,
+    document_asked,
+    is_document,
+)
 
 _COMMON = 0.25
 """Share of the greatest weight that words beside an aspect have."""
@@ -169,11 +178,6 @@ _CONTENTS = re.compile(
 """Words that ask what documents contain."""
 
 
-_STEM = 3
-"""Letters of a word by which a title that lacks it is told, and to which longer ones are akin."""
-_OF_TITLE = 1 / 3
-"""Least share of a title's words by which a question names it."""
-_POLITE = r"^\W*(?:i(?:['’]m| am) [^.!?]{3,40}[.!?]\s*)?(?:please |can you |could you )?"
 _SUM_UP = (
     r"(?:give|write|show)(?: me| us)?(?: an?| the)?(?: (?:short|brief|quick))?"
     r" (?:overview|summary|outline|gist) (?:of|on|about)"
@@ -200,9 +204,9 @@ _BROADLY = (
     r"|梳理一下|综述|(?:整体|总体|全面)(?:地)?(?:介绍|说明)|来龙去脉"
 )
 """Words for a broad answer, wherever they stand."""
-_TO_SUM_UP = re.compile(rf"{_POLITE}(?:{_SUM_UP})\b|{_SUM_UP_ZH}|{_BROADLY}", re.IGNORECASE)
+_TO_SUM_UP = re.compile(rf"{POLITE}(?:{_SUM_UP})\b|{_SUM_UP_ZH}|{_BROADLY}", re.IGNORECASE)
 _AROUND = re.compile(
-    rf"{_BROADLY}|{_POLITE}(?:{_SUM_UP}|tell (?:me|us)(?: (?:all|everything))? about|describe)"
+    rf"{_BROADLY}|{POLITE}(?:{_SUM_UP}|tell (?:me|us)(?: (?:all|everything))? about|describe)"
     r"(?: what (?:the|this|these) (?:\w+ ){1,5}?(?:ha(?:s|ve) to say|says?|tells? us)(?: about| on)"
     r"| what| how| the documents say about)?\s"
     rf"|{_SUM_UP_ZH}|^\W*请?介绍一下"
@@ -316,68 +320,6 @@ _DESCRIBED_ZH = re.compile(
 )
 
 
-_DOCUMENT = re.compile(
-    rf"{_POLITE}(?:(?:give|write|show)(?: me| us)?(?: an?| the)?(?: (?:short|brief|quick))?"
-    r" (?:overview|summary|outline|gist) of|summari[sz]e|sum up|recap|condense|outline)"
-    r"\s+(?P<summed>.+?)\W*$"
-    r"|^\W*what (?:(?:topics|subjects|things|areas|matters) )?(?:does|do|did) (?P<covers>.+?)"
-    r" (?:cover|contain|discuss|deal with|treat|teach|talk about)\W*$"
-    r"|^\W*what(?:['’]s|\s(?:is|are)) (?P<about>(?!it\b|this\b|that\b).+?) (?:all )?about\W*$"
-    r"|^\W*what(?:['’]s|\s(?:is|are)) in (?P<inside>.+?)\W*$"
-    r"|\b(?:describe|explain|tell me|know)(?: \w+){0,3}? what (?P<deals>.{3,80}?)"
-    r" (?:covers?|deals? with|contains?|is about|discusses)\W*$"
-    r"|\bthrough (?:the )?chapters of (?P<chapters>.+?)\W*$"
-    r"|^\W*请?(?:简单)?(?:总结|概括|概述|归纳|介绍)(?:一下)?(?P<summed_zh>[^，。？]{2,20}?)(?:的?(?:主要|整体|全部|大致|基本)?内容)?\W*$"
-    r"|^(?P<told>《[^《》]{2,20}》|[^《》，。？]{2,20}?)(?:主要|大致|大概|到底|究竟|都)?(?:是)?"
-    r"(?:讲|写|介绍|涵盖|包[括含]|说|涉及|谈|聊|讨论)了?(?:的?是|些|哪些)?(?:什么|内容|哪些(?:内容|方面|问题|话题)?)(?:故事)?\W*$"
-    r"|(?P<plot>《[^《》]{2,20}》)的?(?:主要)?(?:情节|内容|故事|梗概)",
-    re.IGNORECASE,
-)
-_A_DOCUMENT = re.compile(
-    r"\b(?:manual|guide|handbook|book|faq|chapter|section|reference|documentation|tutorial|report"
-    r"|minutes|charter|contract|agreement|letter|interview|diary|log|notebook|transcript|memo|specification|novel|paper"
-    r"|press release|catalogue|obituary|meeting|account(?= of))s?\b"
-    r"|手册|指南|书$|章$|(?:第.{1,4}|[这那]一?)[节回]$|常见问题|参考|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|公告|小说|论文|问答"
-    r"|会[谈议](?=$|上|的)",
-    re.IGNORECASE,
-)
-"""Words for documents; a topic may have a document of its title, too."""
-
-
-_AROUND_NAME = re.compile(
-    r"^(?:请问)?(?:[这那该本][本部份篇章节]|本(?=[书手指文说资]))(?=\s?\w{2})"
-    r"|(?:[这那]一?[本部份篇])(?:书|手册|文档|小说)?$|[这那]一?(?=[章节]$)"
-    r"|整[本部个套](?:书|手册|小说)?$|全书$|[整总大]体上?$|(?<=[书册档章节])里面?$"
-)
-"""Chinese words around the name of a document: 这本, 那一章, 整本书."""
-_SAYS_OF = r"(?:says?|tells?|(?:has|have) to say)(?: us| me)? (?:about|of|on)\b"
-_WITH_NAME = re.compile(
-    r"\b(?:the|this|that|our|your)\s+(?P<name>(?:[\w'’-]+\s+){1,4}?(?:manual|guide|handbook|book|faq"
-    r"|reference|documentation|tutorial|report|minutes|charter|contract|agreement|interview|diary|log"
-    r"|specification|novel|paper))\b",
-    re.IGNORECASE,
-)
-_AND_HOW = re.compile(r",? and (?:how|what|who|for whom|whom|which|where)\b.*", re.IGNORECASE)
-"""A further clause behind the name of a document."""
-_FOR_WHOM = re.compile(
-    r"\s+for (?:some(?:one|body)|people|those|me|us|an?(?: complete| new)?"
-    r" (?:newcomer|beginner|outsider|reader)|beginners|newcomers)\b.*",
-    re.IGNORECASE,
-)
-_INSURES = re.compile(
-    r"\b(?:polic(?:y|ies)|contracts?|agreements?|insurance|warrant(?:y|ies)|plan)$", re.IGNORECASE
-)
-"""Documents that cover cases, and whose terms are asked for."""
-
-
-_PLACE_ZH = re.compile(r"(?:[这那]一?)?[章节回部]$")
-"""End of the Chinese name of a chapter."""
-_OF_ALL = re.compile(
-    r"\b(?:manual|handbook|guide|book|reference|documentation|novel|tutorial)s?$"
-    r"|(?:手册|指南|书|小说|参考|文档|教程)$",
-    re.IGNORECASE,
-)
-"""Words for what a library may be as a whole."""
 _PART_ON = re.compile(
     r"^(?:the |this |that )?"
     r"(?:chapter|stave|section|part|bit|scene|appendix|passage|report|meeting|document|paper"
@@ -404,70 +346,6 @@ _TELLS = re.compile(
 """Words around a part of which the question asks what it tells."""
 _OF_PART = re.compile(rf"{_WAS_SAID}|[那这]一?[章节回][里中]?(?:主要|都)?[讲说写]", re.IGNORECASE)
 """The same that ask to sum it up."""
-
-
-_ON_SUBJECT = re.compile(rf"[里中]面?(?:关于|有关|对于)|^what\b.+ {_SAYS_OF}", re.IGNORECASE)
-"""Words with which a document is asked for what it says of a subject: no title."""
-_FOR_ME = re.compile(r"\s+for (?:me|us)\W*$", re.IGNORECASE)
-
-
-def document_asked(question: str) -> str:
-    """Return what may be the title of a document of which an overview is asked for; or nothing."""
-    found = _DOCUMENT.search(" ".join(_FOR_ME.sub("", question).split()))
-    name = next(filter(None, found.groups()), "") if found else ""
-    if (found and found["covers"] and _INSURES.search(name)) or _ON_SUBJECT.search(name):
-        return ""
-    name = _AND_HOW.sub("", _FOR_WHOM.sub("", name))
-    if has_han(name):
-        before = ""
-        while name != before:
-            before, name = name, _AROUND_NAME.sub("", name).strip()
-        return name
-    return re.sub(r"^(?:the|an?|this|that|your|our)\s+", "", name, flags=re.IGNORECASE)
-
-
-def is_whole_named(name: str, titles: Iterable[str]) -> bool:
-    """Check for a name that may be the whole library's: *the book*, *the kernel handbook*.
-
-    What stands before the word for a book is in the titles of its documents.
-    """
-    if not _OF_ALL.search(name):
-        return False
-    words = tokens_of(_OF_ALL.sub("", name))
-    return not words or words <= tokens_of(*titles)
-
-
-def document_named(question: str) -> str:
-    """Return the name of a document in a question about the whole of something; or nothing."""
-    found = _WITH_NAME.search(_FOR_ME.sub("", question))
-    return document_asked(question) or (found["name"] if found else "")
-
-
-def asked_of_document(question: str) -> str:
-    """Return what is asked of a document: *what the manual says about X* asks about X; or nothing.
-
-    All that the document tells is asked for where nothing is returned.
-    """
-    found = re.search(rf"^(?P<of>.+?) {_SAYS_OF}(?P<subject>.+)", question, re.IGNORECASE)
-    if found is None or _WITH_NAME.search(found["of"]) is None:
-        return ""
-    return f"What do the documents say about{found['subject']}"
-
-
-def is_title_of(name: str, title: str) -> bool:
-    """Check that a title holds all words of a document's name, which are a good part of it."""
-    folded = title.casefold()
-    if not all(word[:_STEM] in folded for word in re.findall(r"[a-z]{4,}", name.casefold())):
-        return False  # told without words: a library has many titles
-    words, held = tokens_of(_PLACE_ZH.sub("", name)), tokens_of(title)
-    if len(words) > 1 and words == held:
-        return True
-    return is_document(name) and words <= held and len(words) >= _OF_TITLE * len(held)
-
-
-def is_document(name: str) -> bool:
-    """Check that a name says that it is a document's: *the policy manual*, not *backups*."""
-    return name.startswith("《") or _A_DOCUMENT.search(name) is not None
 
 
 def asks_to_sum_up(question: str) -> bool:
@@ -581,7 +459,7 @@ class Asked:
         topic = _TELLS.sub("", self.topic).strip()
         is_asked = topic != self.topic or asks_to_sum_up(self.question)
         is_named = is_document(topic) or _PART_ON.match(topic) is not None
-        is_of_subject = _OF_DOCUMENTS.match(self.question) or _ON_SUBJECT.search(topic)
+        is_of_subject = _OF_DOCUMENTS.match(self.question) or ON_SUBJECT.search(topic)
         is_asked &= is_named and not is_of_subject
         name = document_asked(self.question) or (topic if is_asked else "")
         return _PART_ON.sub("", _CLAUSE.split(name)[0]).strip()
@@ -595,7 +473,7 @@ class Asked:
     @property
     def describes_part(self) -> bool:
         """Check for a part that is described by more than words for documents, as *this manual*."""
-        bare = _A_DOCUMENT.sub(" ", _WHOLE.sub(" ", content_words(self.part)))
+        bare = A_DOCUMENT.sub(" ", _WHOLE.sub(" ", content_words(self.part)))
         return self.names_part and bool(tokens(_LIGHT.sub(" ", bare)))
 
     @property
@@ -640,8 +518,7 @@ class Found:
         return [
             word
             for word in self.words
-            if word in held
-            or (len(word) >= _STEM and any(other.startswith(word) for other in held))
+            if word in held or (len(word) >= STEM and any(other.startswith(word) for other in held))
         ]
 
 
@@ -674,10 +551,5 @@ def _asks_for_contents(clause: str) -> bool:
 
 def _names_a_thing(text: str) -> bool:
     """Check that the first clause of a text holds more than words for the documents."""
-    clause = _WHOLE.sub(" ", _MANNER.sub(" ", _FOR_WHOM.sub("", _CLAUSE.split(text.strip())[0])))
+    clause = _WHOLE.sub(" ", _MANNER.sub(" ", FOR_WHOM.sub("", _CLAUSE.split(text.strip())[0])))
     return bool(tokens(_LIGHT.sub(" ", content_words(clause))))
-
-
-def tokens_of(*texts: str) -> frozenset[str]:
-    """Return the words of texts as the keyword index has them."""
-    return frozenset(tokens(" ".join(texts)))

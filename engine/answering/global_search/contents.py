@@ -22,6 +22,7 @@ from graph.text.cjk import has_han
 
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk, Entity
+from ...storage.tokenization import tokens_of
 from ..packing import Draft
 from .about import (
     FEW_BELOW,
@@ -32,7 +33,7 @@ from .about import (
     parts_about,
     parts_referred,
 )
-from .asked import Found, tokens_of
+from .asked import Found
 from .books import Book, books_in
 from .context import GlobalContext
 from .page_writer import CitedSentences, without_lines
@@ -40,16 +41,18 @@ from .people import introduce
 from .sentences import (
     Said,
     central_words,
+    dated,
     is_alike,
     is_in,
     is_of_rights,
     leads_of,
     opening_of,
     sentences_of,
+    told_date,
+    year_span,
 )
 from .standalone import introduces
 from .subject import NEXT_BEST, POINTS, SubjectPage
-from .timeline import dated, told_date, year_span
 from .topics import (
     Topic,
     Unit,
@@ -513,7 +516,7 @@ class _Page(SubjectPage):
         logits = reader(question, [one.text for one in read])
         told: list[Said] = []
         for row in np.argsort(-logits, kind="stable"):
-            is_new = not any(is_alike(read[row].words, one.words) for one in told)
+            is_new = not read[row].repeats(told)
             if len(told) < most and is_new and logits[row] >= least:
                 told.append(read[row])
         return sorted(told, key=lambda one: one.place)
@@ -560,8 +563,7 @@ class _Page(SubjectPage):
             if not said and self.scene.reader is None:
                 said = self._best(front, _ON_BOOK)
         said.sort(key=lambda one: not introduces(one.text))
-        known: list[frozenset[str]] = []
-        return [one for one in said if _is_new(one, known)]
+        return [one for row, one in enumerate(said) if not one.repeats(said[:row])]
 
     def _contents(self, book: Book) -> list[str]:
         """Return the chapters of a book: few with their sections, of many those of each part.
@@ -692,10 +694,3 @@ class _Page(SubjectPage):
         value = sum(topic.weights.get(word, 0.0) for word in words) / (len(words) + 1)
         value *= _FARTHER**place * (1.0 if is_telling(unit.title) else _UNTOLD)
         return round(value * (1.0 if has_han(unit.title) == self.chinese else _OTHER_TITLE), 6)
-
-
-def _is_new(one: Said, known: list[frozenset[str]]) -> bool:
-    """Check that nothing known says the same, and add it to what is."""
-    is_new = not any(is_alike(one.words, other) for other in known)
-    known.append(one.words)
-    return is_new

@@ -16,8 +16,8 @@ from itertools import combinations
 from graph.text.cjk import has_han
 
 from ...storage.graph_api import Chunk, Entity, sentence_spans
+from ...storage.tokenization import tokens_of
 from ..packing import Draft
-from .asked import tokens_of
 from .page_writer import PageWriter
 from .people import Named, introduce, is_person, tell_pairs, without_title
 from .sentences import Said, is_alike, is_spoken

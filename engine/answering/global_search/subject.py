@@ -16,9 +16,10 @@ from functools import cached_property
 import numpy as np
 
 from ...storage.graph_api import Chunk
+from ...storage.tokenization import tokens_of
 from ..packing import Draft
 from .about import is_named, outline
-from .asked import Found, tokens_of
+from .asked import Found
 from .books import books_of
 from .named_things import NamedThings
 from .people import introduce
@@ -27,7 +28,6 @@ from .sentences import (
     Telling,
     central_words,
     early_first,
-    is_alike,
     is_in,
     sentences_of,
     shared_words,
@@ -253,7 +253,7 @@ class SubjectPage(NamedThings):
     def _from_opening(self, chunks: Sequence[Chunk], told: Sequence[Said]) -> list[Said]:
         """Return what a part begins with, where that can be read alone, and what tells of it."""
         opening = [widened(one) for one in sentences_of(chunks[:1], chinese=self.chinese)[:1]]
-        if not told or not opening or any(is_alike(opening[0].words, one.words) for one in told):
+        if not told or not opening or opening[0].repeats(told):
             return list(told)
         return [*opening, *told]
 

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ...storage.graph_api import Chunk, sentence_spans
+from ...storage.tokenization import tokens_of
 from ..extractive.block_candidates import Reader
-from .asked import Found, tokens_of
+from .asked import Found
 from .sentences import Said, is_alike, is_in, sentences_of
 from .standalone import word_count
 

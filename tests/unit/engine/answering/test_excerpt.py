@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import HESITANT, LIKE, TOLD, UNLIKE, extractive_answer
+from engine.answering.extractive.best_block import UNSURE as UNSURE_BLOCK
 from engine.answering.extractive.block_candidates import (
     FARTHEST,
     Reader,
@@ -29,7 +30,6 @@ from engine.answering.extractive.blocks import (
 )
 from engine.answering.extractive.chinese.known_as import KnownAs
 from engine.answering.extractive.evidence import MOST_UNSAID, answers_probability
-from engine.answering.extractive.excerpt import UNSURE as UNSURE_BLOCK
 from engine.answering.extractive.extent import (
     Excerpt,
     render_excerpt,

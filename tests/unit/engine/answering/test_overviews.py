@@ -14,32 +14,30 @@ from engine.answering.global_search.about import (
     outline,
     parts_about,
 )
-from engine.answering.global_search.asked import (
-    Asked,
-    Found,
-    asked_of_document,
-    asks_to_sum_up,
-    document_asked,
-    is_title_of,
-    is_whole_named,
-    without_closing,
-)
+from engine.answering.global_search.asked import Asked, Found, asks_to_sum_up, without_closing
 from engine.answering.global_search.page_writer import without_lines
 from engine.answering.global_search.people import introduce, is_person, tell_pairs
 from engine.answering.global_search.sentences import (
     Said,
     Telling,
     central_words,
+    dated,
     early_first,
     is_spoken,
     opening_of,
     sentences_of,
+    year_span,
 )
 from engine.answering.global_search.standalone import introduces
-from engine.answering.global_search.timeline import dated, year_span
 from engine.answering.global_search.topics import Unit, reading_order
 from engine.answering.global_search.windows import best_windows, widened
 from engine.answering.introductions import introduction
+from engine.answering.named_documents import (
+    asked_of_document,
+    document_asked,
+    is_title_of,
+    is_whole_named,
+)
 from engine.storage.graph_api import Chunk
 
 

@@ -41,14 +41,22 @@ class SeeingReader:
         return Reading(logit=self._logit, starts=at, stops=at + 1, begins=begins, ends=ends)
 
 
-def ask(reader: SeeingReader, types: Mapping[str, str] | None = None) -> Draft:
+def ask(
+    reader: SeeingReader,
+    question: str = QUESTION,
+    text: str = TEXT,
+    *,
+    types: Mapping[str, str] | None = None,
+    one_excerpt: bool = False,
+) -> Draft:
     found = Passage(
-        text=TEXT, score=1.0, relevance=0.9, document_id="a", chunk_id="a", title="Vey Station",
-        start=0, end=len(TEXT),
+        text=text, score=1.0, relevance=0.9, document_id="a", chunk_id="a", title="Vey Station",
+        start=0, end=len(text),
     )  # fmt: skip
     return extractive_answer(
-        QUESTION, [found], weight=lambda _: 1.0, read=reader, types=types or {}
-    )
+        question, [found], weight=lambda _: 1.0, read=reader, types=types or {},
+        one_excerpt=one_excerpt,
+    )  # fmt: skip
 
 
 def short_of(draft: Draft) -> ShortAnswer:
@@ -70,8 +78,29 @@ def test_a_text_that_answers_makes_the_short_answer_surer() -> None:
 def test_a_place_is_no_person_where_the_graph_knows_it() -> None:
     blind = SeeingReader("nowhere", 8.0)
     first = short_of(ask(blind)).text
-    assert short_of(ask(blind, {first: "PERSON"})).text == first
-    assert short_of(ask(blind, {first: "PLACE"})).text != first
+    assert short_of(ask(blind, types={first: "PERSON"})).text == first
+    assert short_of(ask(blind, types={first: "PLACE"})).text != first
+
+
+def test_a_name_answers_no_question_for_a_date() -> None:
+    draft = ask(SeeingReader("Maren Holt", 8.0), "When was the Vey Station founded?")
+    assert "Maren Holt" in draft.text
+    assert draft.short is None
+
+
+@pytest.mark.parametrize(
+    ("heading", "asked", "is_shown"),
+    [
+        ("26 June", "When was the glider lost?", True),
+        ("26 June", "Who lost the glider?", False),
+        ("The glider", "When was the glider lost?", False),
+    ],
+)
+def test_the_heading_stands_above_that_says_when(heading: str, asked: str, is_shown: bool) -> None:
+    told = f"## {heading}\n\nThe Hallam lost its glider, and that was that."
+    draft = ask(SeeingReader("Hallam", 8.0), asked, told, one_excerpt=True)
+    assert (f"### {heading}" in draft.text) == is_shown
+    assert "lost its glider" in draft.text
 
 
 @pytest.mark.parametrize(
