@@ -15,7 +15,7 @@ from graph.text.cjk import is_chinese
 
 from ..plain_text import strip_markdown
 from ..storage.graph_api import Chunk, SourceQuote, sentence_spans
-from .extractive.blocks import is_contents
+from .extractive.blocks import count_words, is_contents
 from .global_search.standalone import is_listing, stands_alone
 from .introductions import ROLE
 
@@ -28,8 +28,9 @@ _FAR, _WIDE = 0.4, 200
 _POOR, _SPOKEN, _NEXT, _BARE = 2.0, 0.3, 0.1, 0.3
 """Length added for a list, for speech, for a sentence that leans on another, and for one that does
 not say what its title names."""
-_MAX_QUOTE, _SHORT = 400, 60
-"""Maximum length of a sentence in characters, and of a Chinese one that is told with the next."""
+_MAX_QUOTE, _SHORT, _BRIEF = 400, 60, 24
+"""Maximum length of a sentence in characters, of a Chinese one that is told with the next, and of
+one that is told with the one before it."""
 _APART = 3
 """Sentences between two that name one each, at most, in a passage that names both."""
 _SPEECH = re.compile(r"[“\"‘「：]\s*\S")
@@ -39,6 +40,24 @@ _BETWEEN, _BEHIND = 60, 40
 _APPOSED = re.compile(r"\W{0,3}")
 _OWNED = re.compile(r"['’]s?\s+(?:[\w-]+\s+){0,2}")
 _ITEM = re.compile(r"\s*(?:[-*+•|#>]|\d{1,3}[.)])")
+_FULL_LINE = 60
+"""Characters of a line of wrapped text, at least."""
+_ABOUT = 12_000
+"""Characters of a document, at most, of which its title says what they are about."""
+_ENUMERATED = 0.6
+"""Length added for two names in a list of several."""
+_MAX_TOLD = 330
+"""Maximum length of a sentence with those that go on from it, in characters."""
+_LEANS = re.compile(r"(?:He|She|It|They|This|These|His|Her|Its|Their)\b")
+_FEWEST = 6
+"""Least words of a sentence that says something of what it names."""
+_SPOKEN_OF = re.compile(r"\s*(?:[\"'“‘「]|(?:yes|no|well)\b)", re.IGNORECASE)
+_SPEAKER = re.compile(r"^[A-Z][\w .'’-]{1,40}: +")
+_COMMA = re.compile(r"[,，、]")
+_CLAUSE = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|who|which|that|when|while|because)\b|[。；;]|[是了]", re.I
+)
+_MESSAGE = re.compile(r"(?:^|\s)From:\s.*\sTo:\s", re.DOTALL)
 _HEADER = re.compile(r"-{4,}|(?:^|\s)(?:From|To|Cc|Date|Subj(?:ect)?):\s|(?:^|\s)[b-h]\)\s")
 """Header of a letter, and points of minutes."""
 
@@ -91,7 +110,9 @@ def steps_of_chunk(
     """
     if is_contents(chunk.text):
         return
-    spans = [span for span in sentence_spans(chunk.text) if span[1] - span[0] <= _MAX_QUOTE]
+    if chunk.start > _ABOUT:
+        titled = (False, False)
+    spans = _sentences(chunk.text)
     named = [[name.search(chunk.text, *span) is not None for name in names] for span in spans]
     for at, (span, held) in enumerate(zip(spans, named, strict=True)):
         pronoun = ""
@@ -101,6 +122,8 @@ def steps_of_chunk(
             length, pronoun = _UNSTATED + _NEXT, chunk.title
             length += 0.0 if PRONOUN.match(chunk.text[slice(*span)]) else _BARE
         elif any(held) and (gap := _sentences_back(at, named)):
+            if _is_heading(chunk.text[slice(*spans[at - gap])]):
+                continue
             length, span = _UNSTATED + _BARE + _FAR * gap, (spans[at - gap][0], span[1])
         else:
             continue
@@ -111,28 +134,116 @@ def steps_of_chunk(
             continue
         length += _POOR if _is_poor(text) else 0.0
         own = _quote_of(chunk, *span)
-        if is_chinese(text):
-            span = (span[0], _continued(chunk.text, spans, span))
-        elif not stands_alone(text) and not PRONOUN.match(text):
-            span = (_antecedent(chunk.text, spans, span), span[1])
+        span = _told_span(chunk.text, spans, span, names)
+        length += _ENUMERATED if _is_enumerated(text, names) else 0.0
         length += 0.0 if stands_alone(text) or pronoun else _NEXT
         length += _SPOKEN if _SPEECH.search(text) else 0.0
         length -= _TOLD if (all(held) or pronoun) and _tells_role(text, names, pronoun) else 0.0
         yield PassageStep(_quote_of(chunk, *span), round(length, 6), own, pronoun)
 
 
-def _continued(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> int:
-    """Return where a Chinese passage ends with what follows it, up to a readable length.
+def _told_span(
+    text: str,
+    spans: Sequence[tuple[int, int]],
+    span: tuple[int, int],
+    names: Sequence[re.Pattern[str]],
+) -> tuple[int, int]:
+    """Return a sentence's span with what it leans on, and what goes on from it."""
+    said = text[slice(*span)]
+    if _MESSAGE.search(said):
+        return span[0], _first_words(text, spans, span)
+    if is_chinese(said):
+        span = (_led(text, spans, span), span[1])
+    elif not stands_alone(said) and not PRONOUN.match(said):
+        span = (_antecedent(text, spans, span), span[1])
+    return span[0], _continued(text, spans, span, names)
 
-    *Tian met Deng at Mianzhu.* What happens there stands behind.
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    """Return the sentences that are no longer than a quotation, without a heading above them."""
+    found: list[tuple[int, int]] = []
+    for start, end in sentence_spans(text):
+        gap = text.rfind("\n\n", start, end)
+        is_heading = gap >= 0 and _HEADER.search(text[start:gap]) is None
+        begins = end - len(text[gap:end].lstrip()) if is_heading else start
+        if end - begins <= _MAX_QUOTE:
+            found.append((begins, end))
+    return found
+
+
+def first_naming(chunk: Chunk, name: re.Pattern[str]) -> SourceQuote | None:
+    """Return the first sentence that says something of what it names, with what goes on from it.
+
+    Headers, headings, lists and speech tell nothing by themselves, nor does what leans on others.
+    """
+    if is_contents(chunk.text):
+        return None
+    spans = _sentences(chunk.text)
+    for span in spans:
+        text = _SPEAKER.sub("", strip_markdown(chunk.text[slice(*span)]))
+        if name.search(text) is None or count_words(text) < _FEWEST or _is_heading(text):
+            continue
+        if not (
+            _is_poor(text) or _ITEM.match(text) or _LEANS.match(text) or _SPOKEN_OF.match(text)
+        ):
+            return _quote_of(chunk, span[0], _continued(chunk.text, spans, span, (name,)))
+    return None
+
+
+def _continued(
+    text: str,
+    spans: Sequence[tuple[int, int]],
+    span: tuple[int, int],
+    names: Sequence[re.Pattern[str]],
+) -> int:
+    """Return where a passage ends with what follows it, up to a readable length.
+
+    *Tian met Deng at Mianzhu.* What happens there stands behind. An English sentence is told with
+    those behind it that begin with a pronoun or name one of the two.
     """
     start, end = span
+    is_short = is_chinese(text[start:end])
     for begins, ends in spans:
         is_next = begins >= end and not text[end:begins].strip() and "\n\n" not in text[end:begins]
         is_next = is_next and not _ITEM.match(text, begins)
-        if is_next and end - start < _SHORT and ends - start <= 2 * _SHORT:
+        if not is_next:
+            continue
+        if is_short and end - start < _SHORT and ends - start <= 2 * _SHORT:
+            end = ends
+        elif not is_short and ends - start <= _MAX_TOLD:
+            said = text[begins:ends]
+            if not (_LEANS.match(said) or any(name.search(said) for name in names)):
+                break
             end = ends
     return end
+
+
+def _led(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> int:
+    """Return where a Chinese passage begins, before a short sentence with the one before it."""
+    before = [each for each in spans if each[1] <= span[0] and not text[each[1] : span[0]].strip()]
+    if not before or span[1] - span[0] >= _BRIEF:
+        return span[0]
+    start = before[-1][0]
+    is_near = "\n" not in text[start : span[0]] and span[1] - start <= _SHORT
+    return start if is_near and not _ITEM.match(text, start) else span[0]
+
+
+def _first_words(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> int:
+    """Return where a message ends that begins with a header, after its first sentences."""
+    start, end = span
+    for begins, ends in spans:
+        if begins >= end and ends - start <= _MAX_QUOTE and not _HEADER.search(text[begins:ends]):
+            end = ends
+    return end
+
+
+def _is_enumerated(text: str, names: Sequence[re.Pattern[str]]) -> bool:
+    """Check for two names in a list of several, which says no more than that both are in it."""
+    first, second = (name.search(text) for name in names)
+    if first is None or second is None:
+        return False
+    between = text[min(first.end(), second.end()) : max(first.start(), second.start())]
+    return len(_COMMA.findall(between)) > 1 and not _CLAUSE.search(between)
 
 
 def _antecedent(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> int:
@@ -145,8 +256,16 @@ def _antecedent(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, in
     is_near = "\n\n" not in text[start : span[1]] and span[1] - start <= _MAX_QUOTE
     is_item = _ITEM.match(text, start) or _ITEM.match(text, span[0])
     is_said = text[start] in "\"'“‘" or text[start].isupper()
-    is_apart = is_item or not is_said or _is_heading(text[start : span[0]])
+    is_apart = is_item or not is_said or _is_line(text, span[0])
+    is_apart = is_apart or _is_heading(text[start : span[0]])
     return start if is_near and not is_apart else span[0]
+
+
+def _is_line(text: str, start: int) -> bool:
+    """Check for a sentence on a line of its own, behind a line that ends early."""
+    before = text[:start].rstrip(" \t")
+    last = before[:-1].rpartition("\n")[2]
+    return before.endswith("\n") and len(last) < _FULL_LINE
 
 
 def _is_listed(text: str, spans: Sequence[tuple[int, int]]) -> bool:
@@ -193,7 +312,8 @@ def _tells_role(text: str, names: Sequence[re.Pattern[str]], pronoun: str) -> bo
 
 def _is_heading(text: str) -> bool:
     text = strip_markdown(text)
-    return text.lstrip().startswith("#") or not re.search(r"[.!?。！？;；,，]", text)
+    is_unmarked = not (re.search(r"[.!?。！？;；,，]", text) or _HEADER.search(text))
+    return is_unmarked or text.lstrip().startswith("#")
 
 
 def _quote_of(chunk: Chunk, start: int, end: int) -> SourceQuote:

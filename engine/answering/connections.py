@@ -34,7 +34,14 @@ from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Citation, Passage
 from .connection_questions import ARTICLE, CLASS, connection_pairs
-from .connection_steps import PRONOUN, PassageStep, disjoint_steps, place_of, steps_of_chunk
+from .connection_steps import (
+    PRONOUN,
+    PassageStep,
+    disjoint_steps,
+    first_naming,
+    place_of,
+    steps_of_chunk,
+)
 from .extractive.block_candidates import Reader
 from .packing import Draft
 
@@ -394,6 +401,7 @@ class _Connection:
                 lines += self._through(one, _end(shared), other)
         documents = self.explorer.common_documents(one.id, other.id)
         if len(documents) > 1:
+            lines += self._where_both_are(one, other, documents)
             lines.append(f"- {self._named_in(documents)}")
         head = self._say("What else links them:", "此外：")
         return ["", head, *lines] if lines else []
@@ -405,7 +413,7 @@ class _Connection:
         if not all(some and some[0].length <= _GOOD for some in steps):
             return []
         (first,), (second,) = steps
-        if not any(step.predicate or _TIE.search(step.own.quote) for step in (first, second)):
+        if not all(step.predicate or _TIE.search(step.own.quote) for step in (first, second)):
             return []
         places = dict.fromkeys(place_of(step.quote) for step in (first, second))
         if len(places) < 2 or all(self._number(step.quote) for step in (first, second)):
@@ -414,6 +422,31 @@ class _Connection:
             self._told(*pair, step) for pair, step in zip(pairs, (first, second), strict=True)
         )
         return [f"- {shared.name}{self._say(': ', '：')}{told}"]
+
+    def _where_both_are(
+        self, one: _End, other: _End, documents: Sequence[tuple[str, str]]
+    ) -> list[str]:
+        """Return what documents that name both, and are not cited, say of the one named less."""
+        rarer, usual = sorted((one, other), key=_mentions)
+        cited = {citation.document_id for citation in self.citations}
+        titles = {key: title for key, title in documents if key not in cited}
+        naming = [
+            each for each in self.explorer.chunks_naming(rarer.id) if each.document_id in titles
+        ]
+        told: dict[str, SourceQuote] = {}
+        ranked = sorted(naming, key=lambda each: -self.near.get(each.id, 0.0))
+        held = self.explorer.chunks(each.id for each in ranked[:_READ])
+        for each in ranked[:_READ]:
+            chunk = held[each.id]
+            if chunk.document_id in told or is_chinese(chunk.text) != (self.language == "zh"):
+                continue
+            quote = first_naming(chunk, _any_name(rarer, usual, self.explorer, chunk))
+            if quote is not None:
+                told[chunk.document_id] = quote
+        return [
+            f"- {quote.title}{self._say(': ', '：')}{self._quoted(quote)}"
+            for quote in list(told.values())[:_SHARED]
+        ]
 
     def _named_in(self, documents: Sequence[tuple[str, str]]) -> str:
         titles = list(dict.fromkeys(title for _, title in documents))
@@ -502,6 +535,10 @@ class _Connection:
             detail=detail,
             figures={"sentences": float(len(self.citations))},
         )
+
+
+def _mentions(end: _End) -> tuple[int, str]:
+    return (end.view.mention_count if end.view else 0), end.id
 
 
 def _end(view: EntityView) -> _End:

@@ -39,7 +39,8 @@ _DOCUMENT = re.compile(
 A_DOCUMENT = re.compile(
     r"\b(?:manual|guide|handbook|book|faq|chapter|section|reference|documentation|tutorial|report"
     r"|minutes|charter|contract|agreement|letter|interview|diary|log|notebook|transcript|memo|specification|novel|paper"
-    r"|press release|catalogue|obituary|meeting|account(?= of))s?\b"
+    r"|press release|catalogue|obituary|meeting|account(?= of)|(?:e-?mail )?(?:thread|exchange)"
+    r"|e-?mail|correspondence)s?\b"
     r"|手册|指南|书$|章$|(?:第.{1,4}|[这那]一?)[节回]$|常见问题|参考|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|公告|小说|论文|问答"
     r"|会[谈议](?=$|上|的)",
     re.IGNORECASE,

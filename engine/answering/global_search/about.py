@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from graph.text.cjk import is_chinese
 
 from ...storage.graph_api import Chunk, content_words
 from ...storage.tokenization import tokens_of
+from ...types import Passage
 from ..named_documents import (
     asked_of_document,
     document_asked,
@@ -58,6 +59,8 @@ _SEARCHED, _DESCRIBED = 40, (0.4, 0.5)
 document or chapter, and in the section, that it is of."""
 _FOREMOST, _FAR = 0.3, 1.5
 """The same of a document that has so many times as much as any other."""
+_OF_KIND = 1 / 3
+"""Greatest share of the documents that are called what a part is called, *diary*, *letters*."""
 _CHAPTER = 0.25
 """The same of one called a chapter, which has more of it than any other."""
 _WORDED, _LIKE, _TOLD_IN = 0.6, 0.5, 5
@@ -249,7 +252,8 @@ def described_part(
     """
     if not asked.describes_part:
         return ()
-    found = scene.retriever.search(asked.part, top_k=_SEARCHED, within=scene.within).passages
+    searched = scene.retriever.search(asked.part, top_k=_SEARCHED, within=scene.within).passages
+    found = _of_kind(asked.kinds_of_document, searched, of=len(by_document)) or searched
     total = sum(one.score for one in found) or 1.0
     shares: defaultdict[_PlaceOf, float] = defaultdict(float)
     for one in found:
@@ -278,6 +282,17 @@ def described_part(
     like = max((one.relevance for one in found if one.chunk_id in inside), default=0.0)
     is_worded = wanted.weight(held) >= _WORDED or like >= _LIKE
     return part if is_worded or (is_likely and len(described) >= _TOLD_IN) else ()
+
+
+def _of_kind(kinds: Set[str], found: Sequence[Passage], *, of: int) -> Sequence[Passage]:
+    """Return the passages of documents called what the part is called; none where many are."""
+    called = {
+        one.document_id
+        for one in found
+        if not kinds.isdisjoint(tokens_of(one.title, re.sub(r"[-_./]", " ", one.document_id)))
+    }
+    is_few = len(called) <= max(1, _OF_KIND * of)
+    return [one for one in found if one.document_id in called] if is_few else ()
 
 
 def _foremost(shares: Mapping[_PlaceOf, float]) -> list[_PlaceOf]:

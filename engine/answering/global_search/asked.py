@@ -15,7 +15,7 @@ from itertools import islice
 from graph.text.cjk import has_han
 
 from ...storage.graph_api import Chunk, content_words
-from ...storage.tokenization import TokenWeight, tokens
+from ...storage.tokenization import TokenWeight, tokens, tokens_of
 from ..named_documents import (
     A_DOCUMENT,
     FOR_WHOM,
@@ -179,8 +179,8 @@ _CONTENTS = re.compile(
 
 
 _SUM_UP = (
-    r"(?:give|write|show)(?: me| us)?(?: an?| the)?(?: (?:short|brief|quick))?"
-    r" (?:overview|summary|outline|gist) (?:of|on|about)"
+    r"(?:(?:give|write|show)(?: me| us)? )?(?:(?:an?|the) )?(?:(?:short|brief|quick) )?"
+    r"(?:overview|summary|outline|gist) (?:of|on|about)"
     r"|summari[sz]e|sum up|recap|condense|outline(?= (?:the|how|what|which|why|all) )"
     r"|what (?:do|does) (?:the|these|this)"
     r" (?:documents?|texts?|files?|papers?|books?|manuals?|handbooks?|guides?|library|collection)"
@@ -258,6 +258,7 @@ _MANNER = re.compile(
     re.IGNORECASE,
 )
 """Words for the manner of an overview, and for its reader; they are no subject."""
+_COURTESY = re.compile(r"[,.]?\s+(?:please|pls|plz|thanks|thank you|thx)\W*$", re.IGNORECASE)
 _CLOSING = re.compile(
     r"(?<=[?.])\s+(?:just )?(?:an? )?(?:(?:short|brief|quick) )?(?:summary|overview|outline)"
     r"(?:,? please)?\W*$|"
@@ -323,7 +324,7 @@ _DESCRIBED_ZH = re.compile(
 _PART_ON = re.compile(
     r"^(?:the |this |that )?"
     r"(?:chapter|stave|section|part|bit|scene|appendix|passage|report|meeting|document|paper"
-    r"|article)s?"
+    r"|article|(?:e-?mail )?(?:thread|exchange)|e-?mail|correspondence)s?"
     r" (?:in which|on|about|of|that|which|where|concerning|covering|describing|dealing with)\b",
     re.IGNORECASE,
 )
@@ -477,6 +478,14 @@ class Asked:
         return self.names_part and bool(tokens(_LIGHT.sub(" ", bare)))
 
     @property
+    def kinds_of_document(self) -> frozenset[str]:
+        """The words of the part for the kind of document it is: *diary*, *letters*; no chapter."""
+        if self.names_chapter:
+            return frozenset()
+        name = document_asked(self.question) or self.topic
+        return tokens_of(*(found[0] for found in A_DOCUMENT.finditer(name)))
+
+    @property
     def names_chapter(self) -> bool:
         """Check for a word for a chapter or section."""
         return _CHAPTER_NAMED.search(self.topic) is not None
@@ -524,7 +533,7 @@ class Found:
 
 def _told(question: str) -> str:
     """Return what a question asks to be told of, without the words around it."""
-    bare = _AROUND.sub(" ", question.strip()).strip()
+    bare = _AROUND.sub(" ", _COURTESY.sub("", question.strip())).strip()
     before = ""
     while bare != before:
         before, bare = bare, _LEAD.sub("", bare).strip() or bare

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from engine.answering.connection_steps import steps_of_chunk
+from engine.answering.connection_steps import first_naming, steps_of_chunk
 from engine.storage.graph_api import Chunk
 
 
@@ -58,3 +58,46 @@ def test_a_table_of_contents_connects_nothing() -> None:
     text = "- 3.7. Customizing Odile, a winch\n- 3.8. The Maeve system, a lamp\n- 3.9. Ends"
     assert told(text, "Odile", "Maeve") == []
     assert told(text.replace("3.", "").replace("- ", "and "), "Odile", "Maeve")
+
+
+def test_what_goes_on_from_a_sentence_is_told_with_it() -> None:
+    text = "Maeve gave Odile the study. It found the winch sound. The kettle boiled."
+    assert told(text, "Odile", "Maeve") == ["Maeve gave Odile the study. It found the winch sound."]
+
+
+def test_a_line_of_its_own_is_told_without_the_line_above() -> None:
+    text = "Fezz, a merchant.\nFred, the nephew of Maeve and of Odile."
+    assert told(text, "Odile", "Maeve") == ["Fred, the nephew of Maeve and of Odile."]
+
+
+def test_a_heading_is_no_part_of_the_sentence_below_it() -> None:
+    text = "第五回 陆听澜设宴\n\n却说沈望舒走了。"
+    assert told(text, "陆听澜", "沈望舒") == []
+
+
+def test_a_message_is_told_from_its_header_on_with_its_first_words() -> None:
+    text = "From: Odile Stone\nTo: Maeve Lund\nSubj: the file\n\nIt is on the file. I made one."
+    assert told(text, "Odile", "Maeve") == [text]
+
+
+def test_names_in_a_list_of_several_say_less_than_a_sentence_that_joins_two() -> None:
+    patterns = [re.compile("Odile"), re.compile("Maeve")]
+
+    def length(text: str) -> float:
+        chunk = Chunk(id="c", document_id="a.md", title="Notes", text=text, end=len(text))
+        return next(step.length for step in steps_of_chunk(chunk, patterns, (False, False)))
+
+    assert length("The signers were Odile, Ada, Bo and Maeve.") > length("Odile sailed with Maeve.")
+
+
+def test_what_a_document_says_of_one_name_is_its_first_plain_sentence() -> None:
+    text = (
+        'From: Odile\nTo: Bo\n\n**ODILE:** From 1987 to 1990, yes.\n\n"I am here," said Odile.'
+        "\n\nOdile Stone asked for the audit in the spring of 2012. She got none."
+    )
+    chunk = Chunk(id="c", document_id="a.md", title="Notes", text=text, end=len(text))
+    found = first_naming(chunk, re.compile("Odile", re.IGNORECASE))
+    assert found is not None
+    assert found.quote.endswith("audit in the spring of 2012. She got none.")
+    assert found.quote.startswith("Odile Stone")
+    assert first_naming(chunk, re.compile("Maeve")) is None
