@@ -365,7 +365,8 @@ class LocalAnswerer:
         )
         if draft is None:
             return None
-        if draft.abstained and (told := self._told_together(question, within)):
+        is_far = draft.abstained or draft.figures["through"] > 0
+        if is_far and (told := self._told_together(question, within)):
             steps.record("connect", f"{draft.detail}; search names both", told.draft.text, question)
             told = replace(told, trace=(*steps.steps, *told.trace))
             return self._said(question, told, on_event)

@@ -267,7 +267,8 @@ class _Connection:
         else:
             return None  # what is only described is found by search, if at all
         lines += self._else(one, other, passed)
-        return self._made(lines, detail=f"{one.name} to {other.name}, by {len(passed)} other(s)")
+        detail = f"{one.name} to {other.name}, by {len(passed)} other(s)"
+        return self._made(lines, detail=detail, through=len(passed))
 
     def _directly(self, one: _End, other: _End, steps: Sequence[PassageStep]) -> list[str]:
         """Return what one has to do with the other in a sentence, then further ones."""
@@ -527,13 +528,15 @@ class _Connection:
     def _say(self, english: str, chinese: str) -> str:
         return chinese if self.language == "zh" else english
 
-    def _made(self, lines: Sequence[str], *, detail: str, abstained: bool = False) -> Draft:
+    def _made(
+        self, lines: Sequence[str], *, detail: str, abstained: bool = False, through: int = 0
+    ) -> Draft:
         return Draft(
             text="\n".join(lines),
             citations=tuple(self.citations),
             abstained=abstained,
             detail=detail,
-            figures={"sentences": float(len(self.citations))},
+            figures={"sentences": float(len(self.citations)), "through": float(through)},
         )
 
 

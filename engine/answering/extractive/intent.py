@@ -396,7 +396,7 @@ _SIDES = lazy_regex(
     r"|\b(?:do(?:es)?|did)\s(?P<differ>.{1,200}?)\s(?:differ|relate)\b"
     r"|\bbetter[,:]?\s(?P<better>[^,?]{1,80}?\bor\s[^,?]{1,80})"
     r"|\bshould\s(?:i|we|one)\s(?:use|choose|pick|take|prefer)\s(?P<choice>[^,?]{1,80}?\bor\s[^,?]{1,80})"
-    r"|^\W{0,9}(?P<either>[^,:?–—]{1,120}?\bor\s[^,:?–—]{1,120}?)\s?(?:[,:–—]|-\s)",
+    r"|^\W{0,9}(?P<either>[^,:?–—]{1,120}?\bor\s[^,:?–—]{1,120}?)\s?(?:[,:–—]|\?\s+\w|-\s)",
     re.I,
 )
 _BEFORE_SIDES = lazy_regex(
@@ -424,7 +424,7 @@ _AND = lazy_regex(
     re.I,
 )
 _ASKED_BEHIND = lazy_regex(
-    r"\s*[-–—,;:]\s*(?:(?:so )?what(?:['’]s| is| are)(?: the)? differen(?:ces?|t)"
+    r"\s*[-–—,;:?]\s*(?:(?:so )?what(?:['’]s| is| are)(?: the)? differen(?:ces?|t)"
     r"|how (?:do|does|are|is) (?:they|it|these) (?:differ\w*|compare)"
     r"|which(?: one)? (?:is|should|do)\b[^?]*)\W*$",
     re.I,

@@ -95,10 +95,11 @@ def _with_context(
     if not (is_inside and context.start <= first < last <= context.end):
         return lines, citations
     is_short = count_words(context.text) <= SHORT_BLOCK or _ITEM.search(context.text)
-    item = _item_of(context, first, last)
+    is_code = text[context.start : first].count("```") % 2 == 1
+    item = None if is_code else _item_of(context, first, last)
     if item is not None:
         shown = [item]
-    elif is_short or count_words(text[context.start : first]) <= PRECEDES:
+    elif is_short or is_code or count_words(text[context.start : first]) <= PRECEDES:
         shown = [(context.start, context.end)]
     else:
         shown = [(first, context.end), (context.start, first)]
@@ -149,7 +150,11 @@ def _holds(citation: Citation, place: tuple[str, int, int]) -> bool:
 
 def _item_of(context: Excerpt, first: int, last: int) -> tuple[int, int] | None:
     """Return the item of a list that holds a sentence and says enough to stand alone."""
-    items = [match for match in _ITEM.finditer(context.text) if "|" not in match.group()]
+    items = [
+        match
+        for match in _ITEM.finditer(context.text)
+        if "|" not in match.group() and context.text[: match.start()].count("```") % 2 == 0
+    ]
     starts = [context.start + match.start() for match in items]
     start = max((each for each in starts if each <= first), default=None)
     ends = [*(each for each in starts if each >= last), context.end]

@@ -1981,17 +1981,19 @@ def test_a_link_to_another_file_is_shown_by_its_words(text: str, shown: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("logit", "shown"), [(UNSURE_BLOCK - 0.1, 2), (UNSURE_BLOCK + 2.0, 1)], ids=["unsure", "sure"]
+    ("logit", "other", "shown"),
+    [(UNSURE_BLOCK - 0.1, 1.0, 2), (UNSURE_BLOCK - 0.1, -2.5, 1), (UNSURE_BLOCK + 2.0, 0.0, 1)],
+    ids=["unsure", "far", "sure"],
 )
 def test_below_an_unsure_block_stands_another_that_is_read_nearly_as_well(
-    logit: float, shown: int
+    logit: float, other: float, shown: int
 ) -> None:
     rest = "It is kept by the crew of the boat through the winter and looked at in spring. " * 4
     pump = _passage(f"## Pumps\n\nThe pump lifts the water from the hull. {rest}\n", name="Pump")
     bail = _passage(f"## Bailers\n\nA bailer throws the water out. {rest}\n", name="Bail")
 
     draft = _asked(
-        "How does the water leave the hull?", [pump, bail], read=_reads(pump=logit, bailer=-1.0)
+        "How does the water leave the hull?", [pump, bail], read=_reads(pump=logit, bailer=other)
     )
 
     assert len(draft.citations) == shown
