@@ -25,8 +25,10 @@ _DOCUMENT = re.compile(
     r"\s+(?P<summed>.+?)\W*$"
     r"|^\W*what (?:(?:topics|subjects|things|areas|matters) )?(?:does|do|did) (?P<covers>.+?)"
     r" (?:cover|contain|discuss|deal with|treat|teach|talk about)\W*$"
-    r"|^\W*what(?:['’]s|\s(?:is|are)) (?P<about>(?!it\b|this\b|that\b).+?) (?:all )?about\W*$"
-    r"|^\W*what(?:['’]s|\s(?:is|are)) in (?P<inside>.+?)\W*$"
+    r"|^\W*what(?:['’]?s|\s(?:is|was)) the (?:plot|story(?:line)?) of (?P<story>.+?)"
+    r"(?: in (?:short|brief|a nutshell|a few words))?\W*$"
+    r"|^\W*what(?:['’]?s|\s(?:is|are)) (?P<about>(?!it\b|this\b|that\b).+?) (?:all )?about\W*$"
+    r"|^\W*what(?:['’]?s|\s(?:is|are)) in (?P<inside>.+?)\W*$"
     r"|\b(?:describe|explain|tell me|know)(?: \w+){0,3}? what (?P<deals>.{3,80}?)"
     r" (?:covers?|deals? with|contains?|is about|discusses)\W*$"
     r"|\bthrough (?:the )?chapters of (?P<chapters>.+?)\W*$"
@@ -86,7 +88,11 @@ _OF_ALL = re.compile(
     re.IGNORECASE,
 )
 """Words for what a library may be as a whole."""
-ON_SUBJECT = re.compile(rf"[里中]面?(?:关于|有关|对于)|^what\b.+ {_SAYS_OF}", re.IGNORECASE)
+ON_SUBJECT = re.compile(
+    r"[里中]面?(?:关于|有关|对于)|(?:文[档件章]|资料|材料|手册|书|指南|报告|小说)(?:关于|有关|对)"
+    rf"|^what\b.+ {_SAYS_OF}",
+    re.IGNORECASE,
+)
 """Words with which a document is asked for what it says of a subject: no title."""
 _FOR_ME = re.compile(r"\s+for (?:me|us)\W*$", re.IGNORECASE)
 _DETERMINER = r"(?:the|this|that|these|our|your|their|his|her|my|an?)\s+"

@@ -540,3 +540,47 @@ def test_what_no_sentence_connects_is_searched_for_where_a_passage_names_both(
     assert {each.document_id for each in told.citations} == {"Finch"}
     assert apart.abstained
     assert apart.text.startswith("No statement in these documents connects")
+
+
+ROUNDABOUT = {
+    "Finch": "# Orla Finch\n\nOrla Finch is the sister of Ned Gale.\n",
+    "Gale": "# Ned Gale\n\nNed Gale is the captain of the Grey Gull.\n",
+    "Gull": "# The winter of 1912\n\nOrla Finch was blamed for what happened that winter. The ice "
+    "was thick. The harbour was closed. The lamp went out. Nobody came for weeks. The Grey Gull "
+    "lay on the rocks with her keel broken.\n",
+}
+
+
+def test_a_passage_that_names_both_is_told_in_place_of_a_way_through_others(
+    open_engine, tmp_path: Path
+) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        for name, text in ROUNDABOUT.items():
+            engine.add_text(text, document_id=name, title=text[2 : text.index("\n")])
+        answer = engine.ask("How are Orla Finch and the Grey Gull connected?", mode="local")
+
+    steps = [step for step in answer.trace if step.stage == "connect"]
+    assert steps
+    assert "connected through Ned Gale" in answer.text or "keel broken" in answer.text
+    if "keel broken" in answer.text:
+        assert "search names both" in steps[0].output
+
+
+def test_documents_that_name_both_apart_say_what_they_tell_of_the_rarer(
+    open_engine, tmp_path: Path
+) -> None:
+    pages = {
+        "Kin": "# Boats\n\nOrla Finch is the sister of Ned Gale. Ned Gale sails.\n",
+        "Strike": "# The strike\n\nOrla Finch asked for the books of the harbour to be opened. "
+        "She was refused.\n\n## Later\n\nThe men went home. Years passed. The harbour was sold. "
+        "The lamp went out. Ned Gale was mayor by then.\n",
+        "Mayor": "# Mayors\n\nNed Gale was mayor of the island for nine years.\n",
+    }
+    with open_engine(tmp_path / "library") as engine:
+        for name, text in pages.items():
+            engine.add_text(text, document_id=name, title=text[2 : text.index("\n")])
+        answer = engine.ask("How are Orla Finch and Ned Gale connected?", mode="local")
+        check(engine, answer)
+
+    assert "the sister of Ned Gale" in answer.text.splitlines()[0]
+    assert "- The strike: Orla Finch asked for the books" in answer.text

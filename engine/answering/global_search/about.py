@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from graph.text.cjk import is_chinese
@@ -175,7 +175,7 @@ def find_subject(asked: Asked, scene: GlobalContext) -> Found:
     held = {key: tokens_of(one.title, *one.headings, one.text) for key, one in chunks.items()}
     known = frozenset[str]().union(*held.values())
     words = {term: weights[term] for term in Found(chunks, {}, weights).akin(known)}
-    if sum(words.values()) < _KNOWN * sum(weights.values()):
+    if sum(words.values()) < _KNOWN * sum(_counted(weights, words).values()):
         words = {}
     plain = Found(chunks, {}, words)
     shares = {key: plain.weight(some) for key, some in held.items()}
@@ -197,6 +197,21 @@ def find_subject(asked: Asked, scene: GlobalContext) -> Found:
     }
     told = Found(telling, scores, words, near=chunks)
     return told.within(asked.documents) if asked.documents else told
+
+
+def _counted(weights: Mapping[str, float], known: Collection[str]) -> dict[str, float]:
+    """Return the weights of terms that may be words: not a Chinese pair across two of them.
+
+    A pair that no document has and that shares a character with a known one stands across.
+    """
+    ends = {one[0] for one in known if is_chinese(one)}, {one[-1] for one in known}
+    return {
+        term: weight
+        for term, weight in weights.items()
+        if term in known
+        or not is_chinese(term)
+        or (term[-1] not in ends[0] and term[0] not in ends[1])
+    }
 
 
 def named_part(

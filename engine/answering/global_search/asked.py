@@ -94,7 +94,7 @@ _ASPECTS = (
     _aspect("problem", r"problems?|challenges?|difficult\w+|concerns?|complaints?|obstacles?"
                        r"|weakness\w*"
             r"|went wrong|failures?|gaps?|shortcomings?"
-            r"|worr\w+", "问题|困难|难题|挑战|担忧|弱点|不足|缺点",
+            r"|worr\w+", "(?<!这个)(?<!这一)(?<!该)问题|困难|难题|挑战|担忧|弱点|不足|缺点",
             "problem failed failure lack difficult complained wrong loss lost stole blamed delay"
             " concern missing"
             " dispute 问题 困难 失败 损失 缺乏 担心 错误 批评 争议 挪用 丢失"),
@@ -165,6 +165,8 @@ _SUMMARY = re.compile(
 )
 
 
+_NO_WORD = re.compile(r"^.$|[谁哪吗呢]")
+"""Chinese characters that are no word of a subject: one alone, and those that ask."""
 _CLAUSE = re.compile(r"[,.;:?!，。；：？！]\s*|\band (?=wh|how)")
 _ON = re.compile(r"\W*(?:on|about|regarding|concerning|as (?:for|to))\b|关于|对于|至于|有关", re.I)
 """Beginning of a clause that names a subject."""
@@ -237,7 +239,9 @@ _EXPLICIT = re.compile(
 )
 """Words in front of a subject."""
 _TAIL = re.compile(
-    r"的?(?:来龙去脉|经过|始末|前因后果|全过程|前后经过)(?:是(?:怎样|怎么样|什么)的?)?\W*$"
+    r"的?(?:来龙去脉|(?:从头到尾的)?经过|始末|前因后果|全过程|前后经过)(?:是(?:怎样|怎么样|什么)的?)?\W*$"
+    r"|(?:都|分别)?是?(?:怎么|怎样|如何)(?:一步一?步地?)?(?:发展|演变|变化|形成|展开|进行)"
+    r"(?:起来|下去|过来|出来)?的?\W*$|(?:这[个一件])(?:问题|事情?)(?=都|分别|主要|\W*$)"
 )
 """Words before and behind the subject of a broad account."""
 _MANNER = re.compile(
@@ -394,7 +398,7 @@ class Asked:
         """
         whole = question = without_closing(question)
         question = _MANNER.sub(" ", question) if _WHOLE.search(question) else question
-        found = [one for one in _ASPECTS if one.nouns.search(question)]
+        found = [one for one in _ASPECTS if all(map(one.nouns.search, (whole, question)))]
         first, *further = _CLAUSE.split(question)
         if any(map(str.strip, further)) and _asks_for_contents(
             first
@@ -419,6 +423,7 @@ class Asked:
             content = content_words(_REPORTS.sub(" ", _told(question)))
             is_light = _SUMMARY.search(question) is not None
             words = tokens(_LIGHT.sub(" ", content) if is_light else content)
+        words = [word for word in words if not (has_han(word) and _NO_WORD.search(word))]
         return cls(whole, aspect, tuple(dict.fromkeys(words)))
 
     @property

@@ -45,6 +45,7 @@ from .sentences import (
     is_alike,
     is_in,
     is_of_rights,
+    is_spoken,
     leads_of,
     opening_of,
     sentences_of,
@@ -228,7 +229,7 @@ class _Page(SubjectPage):
                 for chinese in (self.chinese, not self.chinese)
             )
             told = next((one for one in said if one is not None and one.is_told), None)
-            if told is not None:
+            if told is not None and not is_spoken(told.said):
                 lines.append(self.cited.line(told.said, self.chinese))
         return list(dict.fromkeys(lines))
 
@@ -280,7 +281,7 @@ class _Page(SubjectPage):
         if 2 * len({one.chunk.document_id for one in own}) >= documents:
             found = own
         if len(found) < _FEW_DATED:
-            return self.whole()
+            return self.points() if self.asked.subject else self.whole()
         chosen = self.telling.choose(list(found), _EVENTS, least=0.0)
         chosen.sort(key=lambda one: (found[one], one.place))
         lead = self.say("What is told with its date, in order:", "有日期的记述，按时间顺序：")

@@ -445,6 +445,7 @@ def test_a_window_ends_where_a_list_or_a_heading_begins() -> None:
         ("What topics does Tides of the Sound cover?", "Tides of the Sound"),
         ("Please give me a short overview of the keepers' guide.", "keepers' guide"),
         ("What’s in the handbook?", "handbook"),
+        ("whats the plot of Grey Tide in short", "Grey Tide"),
         ("summarise the tide manual for me", "tide manual"),
         ("What is the policy manual about?", "policy manual"),
         ("Could you describe in brief what the tide manual deals with?", "tide manual"),
@@ -532,10 +533,43 @@ def test_a_topic_is_read_off_a_chinese_question_for_an_overview(
         "How do tides work, just the broad picture",
         "Could you run me through what these manuals say on fog?",
         "防火墙这块的内容帮我梳理一下",
+        "short summary of the e-mails about fog pls",
+        "what does it say about fog",
+        "What do they say about fog?",
     ],
 )
 def test_words_for_a_broad_answer_ask_to_sum_up_wherever_they_stand(question: str) -> None:
     assert asks_to_sum_up(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "subject", "aspect"),
+    [
+        ("书里对港口归谁这个问题都讲了哪些事？", "港口", None),
+        ("罢工跟涨价是怎么一步步发展的", "罢工", None),
+        ("这里有哪些问题？", "", "problem"),
+    ],
+)
+def test_words_behind_a_chinese_subject_are_none_of_it(
+    question: str, subject: str, aspect: str | None
+) -> None:
+    asked = Asked.read(question, lambda _word: 3.0)
+    assert not {"问题", "发展", "步步"} & set(asked.subject)
+    assert not subject or subject in asked.subject
+    assert (asked.aspect and asked.aspect.name) == aspect
+
+
+@pytest.mark.parametrize(
+    ("question", "kinds"),
+    [
+        ("Summarise the diary of the expedition", {"diari"}),
+        ("summary of the letters about fog, please", {"letter"}),
+        ("Summarise the chapter on fog", set()),
+        ("What do the documents say about fog?", set()),
+    ],
+)
+def test_a_part_may_be_called_by_its_kind_of_document(question: str, kinds: set[str]) -> None:
+    assert Asked.read(question, lambda _word: 3.0).kinds_of_document == kinds
 
 
 @pytest.mark.parametrize(

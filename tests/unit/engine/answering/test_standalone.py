@@ -6,6 +6,7 @@ import pytest
 
 from engine.answering.global_search.standalone import (
     is_listing,
+    speaker_at,
     standalone_spans,
     stands_alone,
 )
@@ -71,3 +72,9 @@ def test_a_brief_sentence_of_the_writers_own_is_not_read_with_the_next() -> None
 def test_a_sentence_is_not_read_with_one_of_another_paragraph() -> None:
     text = "The mill of Vey is a building of grey stone.\n\nIts roof was mended in the year 1870."
     assert [text[start:end] for start, end in standalone_spans(text)] == [text.partition("\n")[0]]
+
+
+def test_a_message_is_said_by_its_sender() -> None:
+    text = "From: Ada Quill (Kelder)\nTo: Bo Lund\nSubj: the boat\n\nI am late again."
+    assert speaker_at(text, text.index("I am")) == "Ada Quill"
+    assert speaker_at("ADA: Yes.\nBO LUND: I am late.", 19) == "BO LUND"
