@@ -43,15 +43,15 @@ _ITEM = re.compile(r"\s*(?:[-*+•|#>]|\d{1,3}[.)])")
 _FULL_LINE = 60
 """Characters of a line of wrapped text, at least."""
 _ABOUT = 12_000
-"""Characters of a document, at most, of which its title says what they are about."""
+"""Greatest offset in a document at which its title still names what a sentence is about."""
 _ENUMERATED = 0.6
 """Length added for two names in a list of several."""
-_MAX_TOLD = 330
+_MAX_PASSAGE = 330
 """Maximum length of a sentence with those that go on from it, in characters."""
 _LEANS = re.compile(r"(?:He|She|It|They|This|These|His|Her|Its|Their)\b")
 _FEWEST = 6
 """Least words of a sentence that says something of what it names."""
-_SPOKEN_OF = re.compile(r"\s*(?:[\"'“‘「]|(?:yes|no|well)\b)", re.IGNORECASE)
+_REPLY = re.compile(r"\s*(?:[\"'“‘「]|(?:yes|no|well)[,.!;])", re.IGNORECASE)
 _SPEAKER = re.compile(r"^[A-Z][\w .'’-]{1,40}: +")
 _COMMA = re.compile(r"[,，、]")
 _CLAUSE = re.compile(
@@ -134,15 +134,17 @@ def steps_of_chunk(
             continue
         length += _POOR if _is_poor(text) else 0.0
         own = _quote_of(chunk, *span)
-        span = _told_span(chunk.text, spans, span, names)
-        length += _ENUMERATED if _is_enumerated(text, names) else 0.0
+        span = _quoted_span(chunk.text, spans, span, names)
         length += 0.0 if stands_alone(text) or pronoun else _NEXT
         length += _SPOKEN if _SPEECH.search(text) else 0.0
-        length -= _TOLD if (all(held) or pronoun) and _tells_role(text, names, pronoun) else 0.0
+        if (all(held) or pronoun) and _tells_role(text, names, pronoun):
+            length -= _TOLD
+        elif _is_enumerated(text, names):
+            length += _ENUMERATED
         yield PassageStep(_quote_of(chunk, *span), round(length, 6), own, pronoun)
 
 
-def _told_span(
+def _quoted_span(
     text: str,
     spans: Sequence[tuple[int, int]],
     span: tuple[int, int],
@@ -153,39 +155,32 @@ def _told_span(
     if _MESSAGE.search(said):
         return span[0], _first_words(text, spans, span)
     if is_chinese(said):
-        span = (_led(text, spans, span), span[1])
+        span = (_start_with_lead(text, spans, span), span[1])
     elif not stands_alone(said) and not PRONOUN.match(said):
         span = (_antecedent(text, spans, span), span[1])
     return span[0], _continued(text, spans, span, names)
 
 
 def _sentences(text: str) -> list[tuple[int, int]]:
-    """Return the sentences that are no longer than a quotation, without a heading above them."""
-    found: list[tuple[int, int]] = []
-    for start, end in sentence_spans(text):
-        gap = text.rfind("\n\n", start, end)
-        is_heading = gap >= 0 and _HEADER.search(text[start:gap]) is None
-        begins = end - len(text[gap:end].lstrip()) if is_heading else start
-        if end - begins <= _MAX_QUOTE:
-            found.append((begins, end))
-    return found
+    return [span for span in sentence_spans(text) if span[1] - span[0] <= _MAX_QUOTE]
 
 
 def first_naming(chunk: Chunk, name: re.Pattern[str]) -> SourceQuote | None:
     """Return the first sentence that says something of what it names, with what goes on from it.
 
-    Headers, headings, lists and speech tell nothing by themselves, nor does what leans on others.
+    Headers, headings, lists and quoted speech tell nothing by themselves, nor does what leans on
+    others; what is said in an interview stands with its speaker.
     """
     if is_contents(chunk.text):
         return None
     spans = _sentences(chunk.text)
     for span in spans:
-        text = _SPEAKER.sub("", strip_markdown(chunk.text[slice(*span)]))
+        said = strip_markdown(chunk.text[slice(*span)])
+        text = _SPEAKER.sub("", said)
         if name.search(text) is None or count_words(text) < _FEWEST or _is_heading(text):
             continue
-        if not (
-            _is_poor(text) or _ITEM.match(text) or _LEANS.match(text) or _SPOKEN_OF.match(text)
-        ):
+        is_item = _ITEM.match(chunk.text, span[0]) and not chunk.text.startswith("**", span[0])
+        if not (is_item or _is_poor(text) or _LEANS.match(text) or _REPLY.match(text)):
             return _quote_of(chunk, span[0], _continued(chunk.text, spans, span, (name,)))
     return None
 
@@ -210,7 +205,7 @@ def _continued(
             continue
         if is_short and end - start < _SHORT and ends - start <= 2 * _SHORT:
             end = ends
-        elif not is_short and ends - start <= _MAX_TOLD:
+        elif not is_short and ends - start <= _MAX_PASSAGE:
             said = text[begins:ends]
             if not (_LEANS.match(said) or any(name.search(said) for name in names)):
                 break
@@ -218,7 +213,7 @@ def _continued(
     return end
 
 
-def _led(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> int:
+def _start_with_lead(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, int]) -> int:
     """Return where a Chinese passage begins, before a short sentence with the one before it."""
     before = [each for each in spans if each[1] <= span[0] and not text[each[1] : span[0]].strip()]
     if not before or span[1] - span[0] >= _BRIEF:
@@ -232,8 +227,11 @@ def _first_words(text: str, spans: Sequence[tuple[int, int]], span: tuple[int, i
     """Return where a message ends that begins with a header, after its first sentences."""
     start, end = span
     for begins, ends in spans:
-        if begins >= end and ends - start <= _MAX_QUOTE and not _HEADER.search(text[begins:ends]):
-            end = ends
+        if begins < end:
+            continue
+        if ends - start > _MAX_QUOTE or _HEADER.search(text[begins:ends]):
+            break
+        end = ends
     return end
 
 

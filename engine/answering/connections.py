@@ -65,6 +65,8 @@ _FOUND = 0.2
 """Length taken off in a passage that the question finds, times its fused score."""
 _READ, _READING, _LOGITS = 14, 0.7, 5.0
 """Sentences that a reader orders, and the length that it adds to those so many logits below."""
+_LOOKED_AT = 14
+"""Chunks of documents that name both in which a sentence on one is looked for."""
 _OFTEN = 3
 """Times that a longer name is said for each passage with a shorter one that stands for it."""
 _PART, _WORD, _LONGEST_NAME = 3, 2, 6
@@ -429,24 +431,22 @@ class _Connection:
     ) -> list[str]:
         """Return what documents that name both, and are not cited, say of the one named less."""
         rarer, usual = sorted((one, other), key=_mentions)
-        cited = {citation.document_id for citation in self.citations}
-        titles = {key: title for key, title in documents if key not in cited}
-        naming = [
-            each for each in self.explorer.chunks_naming(rarer.id) if each.document_id in titles
-        ]
-        told: dict[str, SourceQuote] = {}
-        ranked = sorted(naming, key=lambda each: -self.near.get(each.id, 0.0))
-        held = self.explorer.chunks(each.id for each in ranked[:_READ])
-        for each in ranked[:_READ]:
-            chunk = held[each.id]
-            if chunk.document_id in told or is_chinese(chunk.text) != (self.language == "zh"):
+        uncited = {key for key, _ in documents}
+        uncited -= {citation.document_id for citation in self.citations}
+        named = self.explorer.chunks_naming(rarer.id)
+        ids = [each.id for each in named if each.document_id in uncited]
+        ids = sorted(ids, key=lambda each: -self.near.get(each, 0.0))[:_LOOKED_AT]
+        chunks = self.explorer.chunks(ids)
+        quotes: dict[str, SourceQuote] = {}
+        for chunk in (chunks[each] for each in ids):
+            if chunk.document_id in quotes or is_chinese(chunk.text) != (self.language == "zh"):
                 continue
             quote = first_naming(chunk, _any_name(rarer, usual, self.explorer, chunk))
             if quote is not None:
-                told[chunk.document_id] = quote
+                quotes[chunk.document_id] = quote
         return [
             f"- {quote.title}{self._say(': ', '：')}{self._quoted(quote)}"
-            for quote in list(told.values())[:_SHARED]
+            for quote in list(quotes.values())[:_SHARED]
         ]
 
     def _named_in(self, documents: Sequence[tuple[str, str]]) -> str:

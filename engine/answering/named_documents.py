@@ -41,8 +41,9 @@ _DOCUMENT = re.compile(
 A_DOCUMENT = re.compile(
     r"\b(?:manual|guide|handbook|book|faq|chapter|section|reference|documentation|tutorial|report"
     r"|minutes|charter|contract|agreement|letter|interview|diary|log|notebook|transcript|memo|specification|novel|paper"
-    r"|press release|catalogue|obituary|meeting|account(?= of)|(?:e-?mail )?(?:thread|exchange)"
-    r"|e-?mail|correspondence)s?\b"
+    r"|press release|catalogue|obituary|meeting|account(?= of)"
+    r"|(?:e-?mail|mail|letter) (?:thread|exchange)"
+    r"|(?:thread|e-?mail|correspondence)(?=s? (?:on|about|from|to|between)\b))s?\b"
     r"|手册|指南|书$|章$|(?:第.{1,4}|[这那]一?)[节回]$|常见问题|参考|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|公告|小说|论文|问答"
     r"|会[谈议](?=$|上|的)",
     re.IGNORECASE,
@@ -111,7 +112,8 @@ _NAMED = (
         re.IGNORECASE,
     ),
     re.compile(
-        rf"^.{{0,40}}?\bwhat (?:(?:do|does|did) )?(?:{_DETERMINER})?(?P<name>[^,?]{{3,60}}?)"
+        rf"{POLITE}(?:(?:summari[sz]e|sum up|outline|explain|describe|recap|tell (?:me|us)) )?what"
+        rf" (?:(?:do|does|did) )?(?:{_DETERMINER})?(?P<name>[^,?]{{3,60}}?)"
         rf" {_SAYS} (?:about|of|on|regarding) (?P<about>.{{3,}})$",
         re.IGNORECASE,
     ),

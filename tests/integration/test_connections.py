@@ -51,7 +51,6 @@ def check(engine: KnowledgeEngine, answer: Answer) -> None:
         ("How did Ada and Bo know each other?", ("Ada", "Bo")),
         ("How did Ada first meet Bo?", ("Ada", "Bo")),
         ("What's Ada's relationship with the Harbour Press?", ("Ada", "the Harbour Press")),
-        ("What was the relation of the press to the council?", ("the press", "the council")),
         ("Is there some kind of link between Ada and Bo?", ("Ada", "Bo")),
         ("陆听澜与沈望舒有什么关系？", ("陆听澜", "沈望舒")),
         ("陆听澜和沈望舒之间的关系是什么？", ("陆听澜", "沈望舒")),
@@ -59,6 +58,8 @@ def check(engine: KnowledgeEngine, answer: Answer) -> None:
         ("说说陆听澜和沈望舒俩人的关系。", ("陆听澜", "沈望舒")),
         ("陆听澜跟沈望舒怎么认识的，两人之间有什么瓜葛", ("陆听澜", "沈望舒")),
         ("陆听澜是怎么跟沈望舒扯上关系的", ("陆听澜", "沈望舒")),
+        ("陆听澜和沈望舒，两人是什么关系？", ("陆听澜", "沈望舒")),
+        ("陆听澜与沈望舒，后来有什么关系？", ("陆听澜", "沈望舒")),
         ("陆听澜和沈望舒之间发生过什么？这俩人什么关系", ("陆听澜", "沈望舒")),
         ("What's going on between Ada and Bo?", ("Ada", "Bo")),
         ("What is Ada to Bo? She turns up once.", ("Ada", "Bo")),
@@ -80,7 +81,15 @@ def test_a_question_for_a_connection_names_its_two_ends(
         "How do I know which version is installed?",
         "How did they know when to stop?",
         "What is Debian? And how does it relate to Linux?",
-        "2018年和2019年发生了什么？",
+        "2018年和2019年之间发生了什么？",
+        "我怎么跟客服联系？",
+        "请问如何与管理员联系？",
+        "陆听澜是谁？他和沈望舒有什么关系？",
+        "What is between the galley and the engine room?",
+        "What is Introduction to Algorithms?",
+        "Who was the Ambassador to France?",
+        "How did Holmes know Watson had been in Afghanistan?",
+        "How does Debian meet FIPS requirements?",
         "岛上和船上有什么？",
         "沈望舒是谁？",
         'What does "" have to do with Ada Quill?',
@@ -545,9 +554,9 @@ def test_what_no_sentence_connects_is_searched_for_where_a_passage_names_both(
 ROUNDABOUT = {
     "Finch": "# Orla Finch\n\nOrla Finch is the sister of Ned Gale.\n",
     "Gale": "# Ned Gale\n\nNed Gale is the captain of the Grey Gull.\n",
-    "Gull": "# The winter of 1912\n\nOrla Finch was blamed for what happened that winter. The ice "
-    "was thick. The harbour was closed. The lamp went out. Nobody came for weeks. The Grey Gull "
-    "lay on the rocks with her keel broken.\n",
+    "Winter": "# The winter\n\nThe loss of the Grey Gull in the storm was the work of the lamp. "
+    "The lamp had gone out. The oil had frozen. The wick had not been cut. The door stood open. "
+    "The key of the lamp hung with Orla Finch, who had left and is connected to the loss.\n",
 }
 
 
@@ -558,12 +567,11 @@ def test_a_passage_that_names_both_is_told_in_place_of_a_way_through_others(
         for name, text in ROUNDABOUT.items():
             engine.add_text(text, document_id=name, title=text[2 : text.index("\n")])
         answer = engine.ask("How are Orla Finch and the Grey Gull connected?", mode="local")
+        check(engine, answer)
 
-    steps = [step for step in answer.trace if step.stage == "connect"]
-    assert steps
-    assert "connected through Ned Gale" in answer.text or "keel broken" in answer.text
-    if "keel broken" in answer.text:
-        assert "search names both" in steps[0].output
+    (step,) = [step for step in answer.trace if step.stage == "connect"]
+    assert "search names both" in step.detail
+    assert answer.citations[0].document_id == "Winter"
 
 
 def test_documents_that_name_both_apart_say_what_they_tell_of_the_rarer(

@@ -67,8 +67,8 @@ CLOSEST, CLOSE, DISPUTED = 3, {"en": 1.5, "zh": 0.5}, 3.0
 vectors find it nearer, more. Of English questions where they do the best block answers .45 and one
 of both .76; of those where they do not the best one .73."""
 BESIDE = {"en": 2.0, "zh": 4.0}
-"""The same where the best one is unsure: of 86 English questions 8 have the answer in another block
-so near, 1 in one of 17 farther ones."""
+"""The same where the best one is unsure. Of 86 English questions 8 have the answer in another block
+so near, 1 in one of 17 farther ones; for Chinese not measured."""
 UNSURE, UNLIKELY, BESIDE_UNSURE = 1.5, 0.4, {"en": 2, "zh": 2}
 """Logit of an English block from which it answers with .6, this probability of a Chinese one, and
 the blocks that are shown below one that does with less, or that defines nothing where a definition

@@ -116,7 +116,8 @@ def listed_sections(
 
 
 _LEANS = re.compile(
-    r"\W*(?:then|next|in (?:this|that|these|such)|after (?:this|that)|finally|now|this"
+    r"\W*(?:then|next|after (?:this|that)|finally|now|this"
+    r"|in (?:this|that|these|those|such) (?:case|example|situation|way|respect|event|mode|step)s?"
     r"|these|those|it|they|he|she|however|also|in addition|moreover|in other cases|similarly"
     r"|therefore|thus|instead|otherwise)\b"
     r"|\W*(?:然后|接着|此外|因此|但是|同样|这)",

@@ -396,7 +396,8 @@ _SIDES = lazy_regex(
     r"|\b(?:do(?:es)?|did)\s(?P<differ>.{1,200}?)\s(?:differ|relate)\b"
     r"|\bbetter[,:]?\s(?P<better>[^,?]{1,80}?\bor\s[^,?]{1,80})"
     r"|\bshould\s(?:i|we|one)\s(?:use|choose|pick|take|prefer)\s(?P<choice>[^,?]{1,80}?\bor\s[^,?]{1,80})"
-    r"|^\W{0,9}(?P<either>[^,:?–—]{1,120}?\bor\s[^,:?–—]{1,120}?)\s?(?:[,:–—]|\?\s+\w|-\s)",
+    rf"|^\W{{0,9}}(?P<either>{_NO_QUESTION}"
+    r"[^,:?–—]{1,120}?\bor\s[^,:?–—]{1,120}?)\s?(?:[,:–—]|\?\s+\w|-\s)",
     re.I,
 )
 _BEFORE_SIDES = lazy_regex(

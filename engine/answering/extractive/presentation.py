@@ -59,7 +59,7 @@ def tell_sentences(
     if context is not None:
         lines, citations = _in_units(lines, citations, read)
         lines, citations = _with_context(lines, citations, context)
-        lines = _below_heading(lines, context, read)
+        lines, citations = _below_heading(lines, citations, context, read)
     text = "\n".join(f"{line} [{number}]" for number, line in enumerate(lines, start=1))
     strength, of = figures["evidence"], len(read.weighed)
     return Draft(
@@ -115,12 +115,27 @@ def _with_context(
     )
 
 
-def _below_heading(lines: list[str], context: Excerpt, read: Analysis) -> list[str]:
-    """Put above the first line the heading that says what is asked: the date of an entry."""
-    heading, asked = context.heading, read.asked
+_IN_HEADINGS = ("time", "amount", "money", "code")
+"""Kinds of answers that a heading may hold."""
+
+
+def _below_heading(
+    lines: list[str], citations: list[Citation], context: Excerpt, read: Analysis
+) -> tuple[list[str], list[Citation]]:
+    """Put above the first line the heading that says what is asked: the date of an entry.
+
+    It is cited with what stands below it.
+    """
+    heading, asked, first = context.heading, read.asked, citations[0]
+    if asked.kind not in _IN_HEADINGS or first.document_id != context.source.document_id:
+        return lines, citations
     if not holds_form(heading, asked) or holds_form(lines[0], asked):
-        return lines
-    return [f"### {heading}\n\n{lines[0]}", *lines[1:]]
+        return lines, citations
+    text, start = context.source.text, first.start - context.source.start
+    place = text.rfind(heading, 0, start)
+    if place >= 0 and not text[place + len(heading) : start].strip(" \n#*_"):
+        first = cite_span(context.source, place, first.end - context.source.start, number=1)
+    return [f"### {heading}\n\n{lines[0]}", *lines[1:]], [first, *citations[1:]]
 
 
 def _in_units(

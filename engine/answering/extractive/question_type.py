@@ -57,10 +57,9 @@ _ENGLISH: tuple[tuple[Kind, str], ...] = (
              rf"|\bnumber of the (?:\w+ ){0,3}(?:report|certificate|specimen|patent|contract"
              rf"|document)\b"),
     ("time", r"\bwhen\b(?=\s+(?:was|were|did|does|do|is|are|will|has|had)\b|\s*\??$)|^\W*when\b"
-     r"|\bhow (?:long ago|old)\b"
              rf"|{_WHICH}(?:years?|dates?|days?|months?|century|decade|era|period)\b"
              rf"|{_OF_WHAT}(?:date|year|birthday)\b"),
-    ("amount", r"\bhow (?:many|much|large|big|high|tall|deep|far|wide|fast|heavy|long|often)\b"
+    ("amount", r"\bhow (?:many|much|large|big|high|tall|deep|far|wide|fast|heavy|long|often|old)\b"
                rf"|{_OF_WHAT}(?:number|population|percentage|length|height|depth|weight|capacity"
                rf"|amount|rate|share"
                r"|size|distance|speed|temperature|area|elevation)\b(?! of the\b.*\b(?:report"

@@ -40,6 +40,8 @@ Of SQuAD 2.0 and three sets of several hops; the constant is of the sample corpu
 to mislead, and chains, are rarer than in those sets.
 """
 MOST_ODDS = 6.0
+_KINDS_WITH_FORM = frozenset(("person", "place", "nationality", "time", "amount", "money"))
+"""Kinds of which every answer has a form of its own."""
 
 
 @runtime_checkable
@@ -102,10 +104,6 @@ def _read(reading: Reading, text: str, span: Candidate, sentence: str) -> float:
     return reading.span(place, place + len(span.text)) if place >= 0 else reading.span(-1, -1)
 
 
-_FORMED = frozenset(("person", "place", "nationality", "time", "amount", "money"))
-"""Kinds of which every answer has a form of its own."""
-
-
 def rank_read_spans(found: Sequence[Candidate], matrix: Floats, *, kind: Kind) -> list[Candidate]:
     """Rank spans, likeliest first, with the confidence of each; ties by position.
 
@@ -117,7 +115,7 @@ def rank_read_spans(found: Sequence[Candidate], matrix: Floats, *, kind: Kind) -
     odds = calibration_features(found, matrix, shares) @ np.array(CALIBRATION)
     confidence = 1.0 / (1.0 + np.exp(-odds))
     typed, fits = (matrix[:, FEATURES.index(name)] for name in ("typed", "fits"))
-    is_shown = (typed >= 0) & ((fits > 0) | (kind not in _FORMED))
+    is_shown = (typed >= 0) & ((fits > 0) | (kind not in _KINDS_WITH_FORM))
     return [
         replace(found[place], share=float(shares[place]), confidence=float(confidence[place]))
         for place in order

@@ -175,7 +175,7 @@ def find_subject(asked: Asked, scene: GlobalContext) -> Found:
     held = {key: tokens_of(one.title, *one.headings, one.text) for key, one in chunks.items()}
     known = frozenset[str]().union(*held.values())
     words = {term: weights[term] for term in Found(chunks, {}, weights).akin(known)}
-    if sum(words.values()) < _KNOWN * sum(_counted(weights, words).values()):
+    if sum(words.values()) < _KNOWN * sum(_possible_words(weights, words).values()):
         words = {}
     plain = Found(chunks, {}, words)
     shares = {key: plain.weight(some) for key, some in held.items()}
@@ -199,12 +199,13 @@ def find_subject(asked: Asked, scene: GlobalContext) -> Found:
     return told.within(asked.documents) if asked.documents else told
 
 
-def _counted(weights: Mapping[str, float], known: Collection[str]) -> dict[str, float]:
+def _possible_words(weights: Mapping[str, float], known: Collection[str]) -> dict[str, float]:
     """Return the weights of terms that may be words: not a Chinese pair across two of them.
 
     A pair that no document has and that shares a character with a known one stands across.
     """
-    ends = {one[0] for one in known if is_chinese(one)}, {one[-1] for one in known}
+    han = [one for one in known if is_chinese(one)]
+    ends = {one[0] for one in han}, {one[-1] for one in han}
     return {
         term: weight
         for term, weight in weights.items()

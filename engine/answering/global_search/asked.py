@@ -165,8 +165,10 @@ _SUMMARY = re.compile(
 )
 
 
-_NO_WORD = re.compile(r"^.$|[谁哪吗呢]")
-"""Chinese characters that are no word of a subject: one alone, and those that ask."""
+_ASKS_HAN = re.compile(
+    r"谁|[吗呢]$|^哪[些个里儿种位]?$|^[都事有是的在做说讲到了吧去来把被让给就还也很]$"
+)
+"""Chinese that asks, and single characters that are no word of a subject."""
 _CLAUSE = re.compile(r"[,.;:?!，。；：？！]\s*|\band (?=wh|how)")
 _ON = re.compile(r"\W*(?:on|about|regarding|concerning|as (?:for|to))\b|关于|对于|至于|有关", re.I)
 """Beginning of a clause that names a subject."""
@@ -328,7 +330,7 @@ _DESCRIBED_ZH = re.compile(
 _PART_ON = re.compile(
     r"^(?:the |this |that )?"
     r"(?:chapter|stave|section|part|bit|scene|appendix|passage|report|meeting|document|paper"
-    r"|article|(?:e-?mail )?(?:thread|exchange)|e-?mail|correspondence)s?"
+    r"|article|(?:(?:e-?mail|mail|letter) )?(?:thread|exchange)|e-?mail|correspondence)s?"
     r" (?:in which|on|about|of|that|which|where|concerning|covering|describing|dealing with)\b",
     re.IGNORECASE,
 )
@@ -423,7 +425,7 @@ class Asked:
             content = content_words(_REPORTS.sub(" ", _told(question)))
             is_light = _SUMMARY.search(question) is not None
             words = tokens(_LIGHT.sub(" ", content) if is_light else content)
-        words = [word for word in words if not (has_han(word) and _NO_WORD.search(word))]
+        words = [word for word in words if not _ASKS_HAN.search(word)]
         return cls(whole, aspect, tuple(dict.fromkeys(words)))
 
     @property
@@ -488,7 +490,8 @@ class Asked:
         if self.names_chapter:
             return frozenset()
         name = document_asked(self.question) or self.topic
-        return tokens_of(*(found[0] for found in A_DOCUMENT.finditer(name)))
+        kinds = tokens_of(*(found[0] for found in A_DOCUMENT.finditer(name)))
+        return frozenset(kind for kind in kinds if len(kind) > 1)
 
     @property
     def names_chapter(self) -> bool:

@@ -2,7 +2,7 @@
 
 They are chosen one by one: each is the one that tells most of what no earlier one told, for its
 length (greedy coverage of weighted words, Lin and Bilmes 2011); a word counts by the parts that
-share it (Gillick and Favre 2009), by the question, or both.
+share it (Gillick and Favre 2009), by the question, or both. At the end, the dates in them.
 """
 
 from __future__ import annotations

@@ -18,9 +18,11 @@ count as one."""
 _WORD = lazy_regex(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\d.,:]*")
 _SPEAKER = lazy_regex(r"[*_]{0,3}(?:[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,4}):[*_]{0,3} +")
 _TURN = lazy_regex(r"(?:^|\n)[*_]{0,2}([A-Z][^:\n]{2,40}):[*_]{0,2} ")
-_FIELDS = frozenset(("From", "Bcc", "Date", "Sent", "Subj", "Subject"))
-_SENDER = lazy_regex(r"(?:^|\n)From:[ \t]+([^\n(<]{2,60})")
-"""Fields of a message's header, and who wrote it."""
+_FIELDS = frozenset(
+    ("From", "Bcc", "Date", "Sent", "Subj", "Subject", "Reply-To", "Message-ID", "Importance")
+)
+"""Fields of a message's header."""
+_SENDER = lazy_regex(r"(?:^|\n)[*_]{0,2}From:[*_]{0,2}[ \t]+([^\n]*)")
 _VERB = lazy_regex(
     r"\b(?:is|are|was|were|be|been|has|have|had|do|does|did|can|could|will|would|shall|should|may"
     r"|might"
@@ -143,7 +145,7 @@ def speaker_at(text: str, start: int) -> str:
     """Return who speaks at a place of a transcript, or writes a message; empty where unnamed."""
     turns = _TURN.findall(text[:start])
     if turns and turns[-1].strip() in _FIELDS:
-        turns = _SENDER.findall(text[:start])
+        turns = [re.split(r"[(<]", each)[0] for each in _SENDER.findall(text[:start])]
     return turns[-1].strip("*_ ") if turns else ""
 
 

@@ -80,6 +80,22 @@ def test_a_message_is_told_from_its_header_on_with_its_first_words() -> None:
     assert told(text, "Odile", "Maeve") == [text]
 
 
+def test_a_message_ends_where_the_next_one_begins() -> None:
+    text = (
+        "From: Odile Stone\nTo: Maeve Lund\n\nIt is on the file.\n\nFrom: Bo\nTo: Carl\n\n"
+        "The boat sank."
+    )
+    assert told(text, "Odile", "Maeve") == [text[: text.index("\n\nFrom: Bo")]]
+
+
+def test_what_one_is_to_the_other_is_no_list_of_names() -> None:
+    patterns = [re.compile("Fred"), re.compile("Scrooge")]
+    for text in ("Fred, a merchant, a widower, the nephew of Scrooge.", "Fred, nephew of Scrooge."):
+        chunk = Chunk(id="c", document_id="a.md", title="Notes", text=text, end=len(text))
+        (step,) = steps_of_chunk(chunk, patterns, (False, False))
+        assert step.length < 1.2
+
+
 def test_names_in_a_list_of_several_say_less_than_a_sentence_that_joins_two() -> None:
     patterns = [re.compile("Odile"), re.compile("Maeve")]
 
@@ -93,7 +109,8 @@ def test_names_in_a_list_of_several_say_less_than_a_sentence_that_joins_two() ->
 def test_what_a_document_says_of_one_name_is_its_first_plain_sentence() -> None:
     text = (
         'From: Odile\nTo: Bo\n\n**ODILE:** From 1987 to 1990, yes.\n\n"I am here," said Odile.'
-        "\n\nOdile Stone asked for the audit in the spring of 2012. She got none."
+        "\n\n- Odile was asked for the keys of the old harbour.\n\n"
+        "Odile Stone asked for the audit in the spring of 2012. She got none."
     )
     chunk = Chunk(id="c", document_id="a.md", title="Notes", text=text, end=len(text))
     found = first_naming(chunk, re.compile("Odile", re.IGNORECASE))

@@ -343,6 +343,8 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("gull vs petrel - what is the difference", ("gull", "petrel")),
         ("gull vs petrel, which one should I take?", ("gull", "petrel")),
         ("gull or petrel? What does each of them eat?", ("gull", "petrel")),
+        ("Was the boat red or blue? And who owned it?", ()),
+        ("How do I install or upgrade? Step by step please", ()),
         ("软raid 里 RAID0 跟 RAID1 有啥区别", ("RAID0", "RAID1")),
         ("帆船和汽船相比，各有什么好坏？", ("帆船", "汽船")),
         ("How much did the nets cost compared to last year?", ()),

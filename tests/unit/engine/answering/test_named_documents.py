@@ -50,6 +50,8 @@ def test_a_source_is_named_beside_what_is_asked_of_it(question: str, name: str, 
         "In the end, who won the vote?",
         "According to the mayor, who won the vote?",
         "Who wrote the tide report?",
+        "Who disagrees with what the tide report says about fog?",
+        "In Microsoft Exchange, how do I add a mailbox?",
         "据说谁赢了投票？",
     ],
 )

@@ -9,6 +9,8 @@ import pytest
 
 from engine.answering.global_search import named_things
 from engine.answering.global_search.about import (
+    _of_kind,
+    _possible_words,
     asks_where_to_begin,
     is_titled,
     outline,
@@ -39,6 +41,7 @@ from engine.answering.named_documents import (
     is_whole_named,
 )
 from engine.storage.graph_api import Chunk
+from engine.types import Passage
 
 
 def asked(question: str) -> Asked:
@@ -548,6 +551,7 @@ def test_words_for_a_broad_answer_ask_to_sum_up_wherever_they_stand(question: st
         ("书里对港口归谁这个问题都讲了哪些事？", "港口", None),
         ("罢工跟涨价是怎么一步步发展的", "罢工", None),
         ("这里有哪些问题？", "", "problem"),
+        ("总结一下书里关于茶的内容", "茶", None),
     ],
 )
 def test_words_behind_a_chinese_subject_are_none_of_it(
@@ -559,9 +563,31 @@ def test_words_behind_a_chinese_subject_are_none_of_it(
     assert (asked.aspect and asked.aspect.name) == aspect
 
 
+def test_a_chinese_pair_across_two_words_does_not_make_a_subject_unknown() -> None:
+    weights = {"港口": 1.0, "口归": 4.0, "罢工": 4.0, "fog": 4.0}
+    assert set(_possible_words(weights, ["港口"])) == {"港口", "罢工", "fog"}
+    assert _possible_words(weights, ["g"]) == weights
+
+
+@pytest.mark.parametrize(("called", "is_few"), [(1, True), (3, False)])
+def test_passages_of_a_kind_of_document_are_those_of_few(called: int, is_few: bool) -> None:
+    names = ["diary"] * called + ["log"] * (6 - called)
+    found = [
+        Passage(
+            text="", score=1.0, relevance=1.0, document_id=f"{row}/{name}.md", chunk_id=str(row),
+            title="Notes", start=0, end=0,
+        )
+        for row, name in enumerate(names)
+    ]  # fmt: skip
+    kept = _of_kind(frozenset({"diari"}), found, of=6)
+    assert [one.chunk_id for one in kept] == (["0"] if is_few else [])
+
+
 @pytest.mark.parametrize(
     ("question", "kinds"),
     [
+        ("Summarise the e-mails about fog", {"email", "mail"}),
+        ("Overview of the stock exchange", set()),
         ("Summarise the diary of the expedition", {"diari"}),
         ("summary of the letters about fog, please", {"letter"}),
         ("Summarise the chapter on fog", set()),

@@ -94,13 +94,16 @@ def test_a_name_answers_no_question_for_a_date() -> None:
         ("26 June", "When was the glider lost?", True),
         ("26 June", "Who lost the glider?", False),
         ("The glider", "When was the glider lost?", False),
+        ("Opening Hours", "Who lost the glider?", False),
     ],
 )
 def test_the_heading_stands_above_that_says_when(heading: str, asked: str, is_shown: bool) -> None:
     told = f"## {heading}\n\nThe Hallam lost its glider, and that was that."
     draft = ask(SeeingReader("Hallam", 8.0), asked, told, one_excerpt=True)
     assert (f"### {heading}" in draft.text) == is_shown
-    assert "lost its glider" in draft.text
+    assert (heading in draft.citations[0].quote) == is_shown
+    assert "lost its glider" in draft.citations[0].quote
+    assert told[draft.citations[0].start : draft.citations[0].end] == draft.citations[0].quote
 
 
 @pytest.mark.parametrize(

@@ -77,4 +77,10 @@ def test_a_sentence_is_not_read_with_one_of_another_paragraph() -> None:
 def test_a_message_is_said_by_its_sender() -> None:
     text = "From: Ada Quill (Kelder)\nTo: Bo Lund\nSubj: the boat\n\nI am late again."
     assert speaker_at(text, text.index("I am")) == "Ada Quill"
+    sent = (
+        "From: Ada\nReply-To: Bo\n\nI am late.\n\n**From:** Cy Lund <cy@vey.example>\nDate: 5 May"
+    )
+    assert speaker_at(sent, sent.index("I am")) == "Ada"
+    assert speaker_at(sent, len(sent)) == "Cy Lund"
+    assert speaker_at("From: <bo@vey.example>\nDate: 5 May\n\nYes.", 40) == ""
     assert speaker_at("ADA: Yes.\nBO LUND: I am late.", 19) == "BO LUND"
