@@ -365,8 +365,9 @@ class LocalAnswerer:
         )
         if draft is None:
             return None
-        is_far = draft.abstained or draft.figures["through"] > 0
-        if is_far and (told := self._told_together(question, within)):
+        through = draft.figures["through"]
+        is_far = draft.abstained or through > 0
+        if is_far and (told := self._told_together(question, within, is_unlikely=through > 1)):
             steps.record("connect", f"{draft.detail}; search names both", told.draft.text, question)
             told = replace(told, trace=(*steps.steps, *told.trace))
             return self._said(question, told, on_event)
@@ -402,9 +403,16 @@ class LocalAnswerer:
         )
         return None if is_doubtful(told.draft, source.asked) else told
 
-    def _told_together(self, question: str, within: DocumentFilter | None) -> AnswerRound | None:
-        """Return what search finds without a doubt, where one citation names both; maybe None."""
+    def _told_together(
+        self, question: str, within: DocumentFilter | None, *, is_unlikely: bool
+    ) -> AnswerRound | None:
+        """Return what search finds without a doubt, where one citation names both; maybe None.
+
+        Whatever it finds, where the way in the graph `is_unlikely` to say much.
+        """
         found = self._attempt(question, within=within, earlier="", on_event=null_listener)
+        if is_unlikely and not found.draft.abstained:
+            return found
         pairs = [[set(tokens(name)) for name in pair] for pair in connection_pairs(question)]
         cited = (set(tokens(f"{one.title}\n{one.quote}")) for one in found.draft.citations)
         is_of_both = any(all(name <= held for name in pair) for held in cited for pair in pairs)

@@ -61,7 +61,7 @@ _NO_ROLE = (
 _OWNER = r"(?:the|an?|our|my|his|her|their|one\sof|(?-i:[A-Z]\w+)['’]s?)"
 _ROLE = (
     rf"(?P<role>{_OWNER}\s+(?!{_NO_ROLE})(?-i:(?:[\w'’-]+,?\s+){{0,6}}[\w'’-]+)"
-    r"|(?!(?:the|an?|and|or|in|as|so|we|you|he|she|it|they|there)\b)[a-z]+(?:\s[a-z]+)?\s(?:of|to|for)\s\w+)"
+    r"|(?!(?:the|an?|and|or|in|as|so|we|you|he|she|it|they|there)\b)[a-z]+(?:\s[a-z]+)?\s(?:of|to|for|in|on|at|aboard)\s\w+)"
 )
 _APPOSED = lazy_regex(r"(?:the|an?|our|one\sof|[A-Z]\w+['’]s?)\s")
 _EQUATED = lazy_regex(r"(?:the(?=\s[A-Z])|an?|one\sof|[A-Z]\w+['’]s?)\s")

@@ -41,7 +41,7 @@ _DOCUMENT = re.compile(
 A_DOCUMENT = re.compile(
     r"\b(?:manual|guide|handbook|book|faq|chapter|section|reference|documentation|tutorial|report"
     r"|minutes|charter|contract|agreement|letter|interview|diary|log|notebook|transcript|memo|specification|novel|paper"
-    r"|press release|catalogue|obituary|meeting|account(?= of)"
+    r"|press release|catalogue|obituary|meeting|how-?to|walk-?through|article|account(?= of)"
     r"|(?:e-?mail|mail|letter) (?:thread|exchange)"
     r"|(?:thread|e-?mail|correspondence)(?=s? (?:on|about|from|to|between)\b))s?\b"
     r"|手册|指南|书$|章$|(?:第.{1,4}|[这那]一?)[节回]$|常见问题|参考|文档|教程|报告|纪要|宪章|合同|协议|信$|访谈|日志|日记|公告|小说|论文|问答"
@@ -142,12 +142,17 @@ class NamedSource:
     asked: str
     about: str = ""
 
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of the name that are not mere words for documents."""
+        return tokens_of(_KINDS.sub(" ", self.name))
+
     def is_of(self, title: str, document_id: str, *, weight: TokenWeight) -> bool:
         """Check that a document's title and path have the words of the name, and not only kinds.
 
         A word that most documents have may be missing: *the Debian policy manual*.
         """
-        words = {one: max(weight(one), 0.0) for one in tokens(_KINDS.sub(" ", self.name))}
+        words = {one: max(weight(one), 0.0) for one in self.words}
         held = set(tokens(f"{title} {re.sub(r'[-_./]', ' ', document_id)}"))
         known = sum(value for one, value in words.items() if one in held)
         return known > 0 and known >= _HELD * sum(words.values())

@@ -27,6 +27,7 @@ from ..retrieval.passages import Tracer
 from ..retrieval.retriever import SearchResult
 from ..storage.graph_api import Prompt, find_json
 from ..storage.schema import DocumentFilter
+from ..storage.tokenization import tokens_of
 from ..types import Answer, Mode, Route, Turn
 from .rules import (
     SUMS_UP,
@@ -296,9 +297,14 @@ class QuerySelector:
         """Check for a question that asks what a document, a part of one or the library covers."""
         if self._outlines and (asks_for_part(question) or asks_where_to_begin(question)):
             return True
-        if not self._outlines or self._titles is None or not (name := document_asked(question)):
+        if not self._outlines or self._titles is None:
             return False
         titles = list(self._titles(within))
+        source = named_source(question)
+        if source is not None and source.about and source.words.isdisjoint(tokens_of(*titles)):
+            return True  # no document is called so: all are asked what they say
+        if not (name := document_asked(question)):
+            return False
         return any(is_title_of(name, title) for title in titles) or is_whole_named(name, titles)
 
     def _ruled(

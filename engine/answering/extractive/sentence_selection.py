@@ -244,10 +244,16 @@ def unit_text(
     passage, start, end = unit
     text = " ".join(passages[passage].text[start:end].split())
     whole = ": ".join((*_above(weighed[row].sentence, passages), text))
+    hop = _leading(weighed, row, passages)
+    return whole if hop is None else f"{_placed(weighed[hop].sentence, passages)}\n{whole}"
+
+
+def _leading(
+    weighed: Sequence[ScoredSentence], row: int, passages: Sequence[Passage]
+) -> int | None:
+    """Return the row of the sentence of another document that leads to one; None without."""
     hop = weighed[row].hop
-    if hop is None or _same_document(weighed, row, hop, passages):
-        return whole
-    return f"{_placed(weighed[hop].sentence, passages)}\n{whole}"
+    return None if hop is None or _same_document(weighed, row, hop, passages) else hop
 
 
 def _same_document(
@@ -272,7 +278,7 @@ def _rows_to_read(
 
 def chain_text(weighed: Sequence[ScoredSentence], row: int, passages: Sequence[Passage]) -> str:
     """Return a sentence behind the one that leads to it, as a reader takes them in."""
-    hop = weighed[row].hop
+    hop = _leading(weighed, row, passages)
     chain = [weighed[row]] if hop is None else [weighed[hop], weighed[row]]
     return "\n".join(_placed(each.sentence, passages) for each in chain)
 

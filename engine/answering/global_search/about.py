@@ -151,7 +151,7 @@ def part_asked(
         return asked, ()
     part = named_part(scene, asked, by_document)
     beside = Asked.read(asked_of_document(scene.question), scene.weight)
-    if part and beside.subject:
+    if beside.subject:  # of all documents where none is called so
         return replace(beside, documents=frozenset(one.document_id for one in part)), ()
     if not part and names_part and is_whole_named(asked.part, scene.retriever.titles(scene.within)):
         return replace(asked, subject=()), ()

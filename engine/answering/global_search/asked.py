@@ -330,7 +330,8 @@ _DESCRIBED_ZH = re.compile(
 _PART_ON = re.compile(
     r"^(?:the |this |that )?"
     r"(?:chapter|stave|section|part|bit|scene|appendix|passage|report|meeting|document|paper"
-    r"|article|(?:(?:e-?mail|mail|letter) )?(?:thread|exchange)|e-?mail|correspondence)s?"
+    r"|article|how-?to|walk-?through|(?:(?:e-?mail|mail|letter) )?(?:thread|exchange)|e-?mail"
+    r"|correspondence)s?"
     r" (?:in which|on|about|of|that|which|where|concerning|covering|describing|dealing with)\b",
     re.IGNORECASE,
 )
