@@ -592,3 +592,35 @@ def test_documents_that_name_both_apart_say_what_they_tell_of_the_rarer(
 
     assert "the sister of Ned Gale" in answer.text.splitlines()[0]
     assert "- The strike: Orla Finch asked for the books" in answer.text
+
+
+FESTIVAL = {
+    "festival": "# The Foghorn Festival\n\n## Origins\n\nThe festival was founded by a fiddler in "
+    "the summer of 1996.\n\n## Money\n\nThe festival owns a kettle and pays no act more than "
+    "twenty crowns.\n",
+    "inquiry": "# The inquiry\n\nThe inquiry found that the festival was robbed by its clerk.\n",
+    "harbour": "# The harbour\n\nThe harbour was built of oak and stone by men of the island.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "is_of_one"),
+    [
+        ("Give me a summary of how the foghorn festival began.", True),
+        ("What do these documents say about the foghorn festival?", False),
+        ("Summarise what is told of robbery.", False),
+    ],
+)
+def test_what_is_to_be_summed_up_is_told_by_the_document_called_so(
+    open_engine, tmp_path: Path, question: str, is_of_one: bool
+) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        for name, text in FESTIVAL.items():
+            engine.add_text(text, document_id=name, title=text[2 : text.index("\n")])
+        answer = engine.ask(question)
+        check(engine, answer)
+
+    assert answer.text.startswith("The Foghorn Festival, one document in 2 parts") is is_of_one
+    if is_of_one:
+        assert {citation.document_id for citation in answer.citations} == {"festival"}
+        assert answer.text.index("Origins:") < answer.text.index("Money:")

@@ -59,6 +59,9 @@ _SEARCHED, _DESCRIBED = 40, (0.4, 0.5)
 document or chapter, and in the section, that it is of."""
 _FOREMOST, _FAR = 0.3, 1.5
 """The same of a document that has so many times as much as any other."""
+_CALLED, _FOREMOST_CALLED = 0.4, 0.9
+"""Least share of the words to be summed up that the title of its document has, and that share with
+the document's share of what is found."""
 _OF_KIND = 1 / 3
 """Greatest share of the documents that are called what a part is called, *diary*, *letters*."""
 _CHAPTER = 0.25
@@ -156,6 +159,7 @@ def part_asked(
     if not part and names_part and is_whole_named(asked.part, scene.retriever.titles(scene.within)):
         return replace(asked, subject=()), ()
     part = part or described_part(scene, asked, by_document)
+    part = part or _summed_up(scene, asked, by_document)
     if part and names_part:  # 软件包管理这一章 asks for no programs
         asked = replace(asked, aspect=None, kinds=())
     is_subject = asked.names_subject and (asked.is_on_something or not scene.names_nothing)
@@ -298,6 +302,29 @@ def described_part(
     like = max((one.relevance for one in found if one.chunk_id in inside), default=0.0)
     is_worded = wanted.weight(held) >= _WORDED or like >= _LIKE
     return part if is_worded or (is_likely and len(described) >= _TOLD_IN) else ()
+
+
+def _summed_up(
+    scene: GlobalContext, asked: Asked, by_document: Mapping[str, Sequence[str]]
+) -> Sequence[Chunk]:
+    """Return the document that tells most of what is to be summed up, if it is called so.
+
+    Its title has most of the subject's words. None where the documents are asked what they say.
+    """
+    if asked.aspect or asked.asks_documents or not asks_to_sum_up(asked.question):
+        return ()
+    found = scene.retriever.search(asked.topic, top_k=_SEARCHED, within=scene.within).passages
+    total = sum(one.score for one in found) or 1.0
+    shares: defaultdict[_PlaceOf, float] = defaultdict(float)
+    for one in found:
+        shares[one.document_id, ()] += one.score / total
+    places = _foremost(shares)
+    if not places or len(by_document) < 2:
+        return ()
+    whole = scene.ordered(by_document.get(places[0][0], ())[:MAX_CHUNKS])
+    wanted = Found({}, {}, {word: scene.weight(word) for word in asked.subject})
+    title, least = whole[0].title, _FOREMOST_CALLED - shares[places[0]]
+    return whole if is_titled(title, wanted, least=max(_CALLED, least)) else ()
 
 
 def _of_kind(kinds: Set[str], found: Sequence[Passage], *, of: int) -> Sequence[Passage]:

@@ -486,6 +486,11 @@ class Asked:
         return self.names_part and bool(tokens(_LIGHT.sub(" ", bare)))
 
     @property
+    def asks_documents(self) -> bool:
+        """Check for a question for what the documents say of something."""
+        return bool(_OF_DOCUMENTS.match(self.question) or ON_SUBJECT.search(self.question))
+
+    @property
     def kinds_of_document(self) -> frozenset[str]:
         """The words of the part for the kind of document it is: *diary*, *letters*; no chapter."""
         if self.names_chapter:
