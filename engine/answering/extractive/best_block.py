@@ -7,6 +7,7 @@ logit. Without a reader the best sentence's score and the heading decide.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -79,6 +80,8 @@ LEADING = 3
 """Blocks, best read first, whose sentences are read."""
 LEADS, ALONE = 2.5, 2.0
 """Logit from which a sentence answers by itself, and how far it may lie below its block's."""
+_POINTS = re.compile(r"\b(?:following|as follows|below)\b", re.IGNORECASE)
+"""Words of a sentence that points to what stands below it."""
 OPENS = {"definition": 1.0, "explanation": 1.0}
 """Logits of English for the first block of a section, which introduces what it is about."""
 
@@ -236,7 +239,8 @@ def _with_leads(
     for row, block, lead in zip(rows, blocks, told, strict=True):
         if lead is not None:
             raised[row] = max(logits[row], lead.logit)
-            stands = not leans(block.text[lead.start : lead.end])
+            said = block.text[lead.start : lead.end]
+            stands = not (leans(said) or _POINTS.search(said))
             if stands and lead.logit >= max(LEADS, logits[row] - ALONE):
                 places[row] = (block.start + lead.start, block.start + lead.end)
     return raised, places

@@ -86,10 +86,11 @@ all that name what is asked are near. Of 21 Chinese questions on half translated
 blocks lie above even odds, and 1 of 12 wrong ones."""
 WHOLE = ("list", "steps", "command")
 """Intents for which a block is shown whole."""
-FROM_START = ("steps", "command", "comparison")
-"""Intents for which what stands before the paragraph that answers is shown, too."""
-PIECES = 6
-"""Paragraphs that are read, at most."""
+FROM_START = ("steps", "comparison")
+"""Intents for which what stands before the paragraph that answers is shown first."""
+PIECES = {"command": 10}
+MOST_PIECES = 6
+"""Paragraphs that are read, at most, by intent."""
 AHEAD, LEFT_OUT = {"en": 2.0, "zh": 1.0}, 2.0
 """Logits that this paragraph lies above those before it, which stand below it or are left out."""
 _GAP = re.compile(r"\n[ \t]*\n\s*")
@@ -145,7 +146,7 @@ def choose_excerpts(
     first = outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
     if first is None and intent not in WHOLE:
         first = _narrowed(question, best, passages[best.block.passage], read)
-    whole = WHOLE_STEPS if intent in FROM_START else WHOLE_WORDS
+    whole = WHOLE_STEPS if intent in (*FROM_START, "command") else WHOLE_WORDS
     whole = WHOLE_DEFINITION if intent == "definition" else whole
     source, has_steps = passages[best.block.passage], intent == "steps"
     first = first or extended(best, source, text_at, whole=whole, has_steps=has_steps)
@@ -154,8 +155,7 @@ def choose_excerpts(
     for each in others:
         if not any(_covers(one, each) or _covers(each, one) for one in (first, *apart)):
             apart.append(each)
-    is_whole = intent in FROM_START
-    shown = [first] if is_whole else _from_answer(question, intent, first, wanted, read)
+    shown = [first] if intent in FROM_START else _from_answer(question, intent, first, wanted, read)
     return [*shown, *apart]
 
 
@@ -184,13 +184,17 @@ def _from_answer(
     tables, unless a list is asked for. Unchanged where two things are connected.
     """
     pieces = list(_paragraphs(excerpt.text))
-    if read is None or not 2 <= len(pieces) <= PIECES or connection_pairs(question):
+    is_short = 2 <= len(pieces) <= PIECES.get(intent, MOST_PIECES)
+    if read is None or not is_short or connection_pairs(question):
         return [excerpt]
     head = f"{excerpt.source.title}: {excerpt.heading}"
     logits = read(question, [f"{head}\n{text}" for _, text in pieces])
     best = int(np.argmax(logits))
+    answers = logits[best]
+    if best and pieces[best][1].startswith("```"):
+        best -= 1  # the caption of the code
     start, text = pieces[best]
-    ahead = logits[best] - logits[:best].max(initial=-math.inf)
+    ahead = answers - logits[:best].max(initial=-math.inf)
     is_apart = best > 0 and ahead >= AHEAD[language_of(question)] and not leans(text)
     if not is_apart or _ITEM.match(text):
         return [excerpt]

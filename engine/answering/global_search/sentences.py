@@ -25,6 +25,7 @@ from .standalone import (
     opens,
     speaker_at,
     standalone_spans,
+    stands_alone,
     word_count,
 )
 
@@ -51,6 +52,12 @@ _RIGHTS = re.compile(
     re.IGNORECASE,
 )
 """Rights, translations, and lines of a log or table that begin with a figure."""
+_ANNOUNCES = re.compile(
+    r"^(?:here (?:is|are)|(?:the )?following|below)\b|\b(?:as follows|the following)\b.{0,40}$"
+    r"|^(?:下面|以下|如下)",
+    re.IGNORECASE,
+)
+"""Sentences that say no more than that something follows."""
 _DEFINITION = re.compile(
     r"(?P<subject>(?:The |An? )?[A-Z][^,;:]{2,80}?)(?: \([^)]*\))?,? (?:is|are|was|were)"
     r" (?:an?|the|one|part|[a-z]+ed)\b"
@@ -110,14 +117,22 @@ def sentences_of(chunks: Iterable[Chunk], *, chinese: bool) -> list[Said]:
 def opening_of(chunks: Iterable[Chunk], *, chinese: bool) -> Said | None:
     """Return the first whole sentence of a section, to be read below its heading.
 
-    None without one in the language.
+    One that only announces what follows is told where there is no other. None without one in the
+    language.
     """
+    announced: Said | None = None
     for chunk in chunks:
         for start, end in sentence_spans(chunk.text):
             said = Said(chunk, start, end)
-            if opens(chunk.text[start:end]) and not is_of_rights(said.text):
-                return said if is_in(said.text, chinese) else None
-    return None
+            if not opens(chunk.text[start:end]) or is_of_rights(said.text):
+                continue
+            if not is_in(said.text, chinese):
+                return announced
+            is_clear = announced is None or stands_alone(chunk.text[start:end])
+            if is_clear and _ANNOUNCES.search(said.text) is None:
+                return said
+            announced = announced or said
+    return announced
 
 
 def leads_of(chunks: Iterable[Chunk], *, chinese: bool) -> list[Said]:

@@ -1769,6 +1769,39 @@ def test_an_excerpt_begins_with_the_paragraph_that_answers() -> None:
     assert water.count("climb aboard") == water.count("pull a boat") == 1
 
 
+def test_a_command_stands_first_with_its_caption() -> None:
+    page = _passage(
+        "## Updates\n\nThere are two archives of the boat, which bring new sails and new lines in "
+        "spring.\n\nList both of them in the book of the boat, as the master of it does every day."
+        "\n\nTo hoist a single sail you use the following command from the deck of the boat:\n\n"
+        "```\n$ hoist -s sail\n```\n\nThe crew is told of it by the bell that hangs there.\n"
+    )
+
+    draft = _asked(
+        "Give me the command to hoist a single sail.", [page], read=_reads(**{"hoist -s": 6.0})
+    )
+
+    shown = draft.text
+    assert shown.index("To hoist a single sail") < shown.index("$ hoist -s sail")
+    assert "two archives" not in shown[: shown.index("$ hoist -s sail")]
+
+
+def test_a_sentence_that_points_to_what_stands_below_it_does_not_stand_first_alone() -> None:
+    lead = "To hoist a single sail you use the following command from the deck of the boat."
+    page = _passage(
+        "## Sails\n\nThere are two archives of the boat, which bring sails and lines in spring, "
+        "and the crew is told of it by the bell that hangs there, as the master tells them.\n"
+        f"{lead}\n\n```\n$ hoist -s sail\n```\n"
+    )
+
+    class Reader(_WindowReader):
+        def __call__(self, _question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+            return np.array([6.0 if "following command" in text else -3.0 for text in texts])
+
+    draft = _asked("Give me the command to hoist a single sail.", [page], read=Reader())
+    assert draft.text.count(lead) == 1
+
+
 def test_what_stands_before_the_paragraph_that_answers_is_told_below_it() -> None:
     held = "- ropes for the quay\n- lamps for the mast"
     twin = "A second hut, called the Twin, has stood at the point since 1922."

@@ -454,6 +454,7 @@ def test_a_window_ends_where_a_list_or_a_heading_begins() -> None:
         ("Could you describe in brief what the tide manual deals with?", "tide manual"),
         ("Please walk me through the chapters of the tide manual.", "tide manual"),
         ("灯塔手册主要讲什么？", "灯塔手册"),
+        ("帮我总结一下灯塔手册", "灯塔手册"),
         ("请总结一下会议纪要的主要内容", "会议纪要"),
         ("《三国演义》的主要情节是什么，请从头到尾说一遍。", "《三国演义》"),
         ("What is this about?", ""),
@@ -993,3 +994,26 @@ def test_a_topic_of_one_character_introduces_nothing() -> None:
     text = chunk("The harbour, a deep bay, was closed by ice in winter.")
 
     assert introduce("C", ["C"], [text], chinese=False, is_person=False) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "The following practices concern the lamp. They supplement the rules. The lamp is lit "
+            "by the keeper at dusk every day.",
+            "The lamp is lit by the keeper at dusk every day.",
+        ),
+        ("Here are the rules of the lamp.\n\n- Dusk\n- Dawn", "Here are the rules of the lamp."),
+        ("The lamp is lit at dusk. The following days are dark.", "The lamp is lit at dusk."),
+        (
+            "下面是一些点灯的重要命令。灯塔的灯每天黄昏由守塔人点亮，一直烧到第二天早上天亮为止。",
+            "灯塔的灯每天黄昏由守塔人点亮，一直烧到第二天早上天亮为止。",
+        ),
+    ],
+)
+def test_a_section_is_told_by_what_it_says_not_by_what_it_announces(text: str, told: str) -> None:
+    chunk = Chunk(id="c", document_id="a.md", title="Lamps", text=text, end=len(text))
+    said = opening_of([chunk], chinese="灯" in text)
+    assert said is not None
+    assert said.text == told
