@@ -54,10 +54,11 @@ _RIGHTS = re.compile(
 """Rights, translations, and lines of a log or table that begin with a figure."""
 _ANNOUNCES = re.compile(
     r"^(?:here (?:is|are)|(?:the )?following|below)\b|\b(?:as follows|the following)\b.{0,40}$"
-    r"|^(?:下面|以下|如下)",
+    r"|^(?:please )?(?:read|see|refer to|consult)\b"
+    r"|^(?:下面|以下|如下)|^请?(?:参见|参阅|参考|阅读)",
     re.IGNORECASE,
 )
-"""Sentences that say no more than that something follows."""
+"""Sentences that say no more than that something follows, or stands elsewhere."""
 _DEFINITION = re.compile(
     r"(?P<subject>(?:The |An? )?[A-Z][^,;:]{2,80}?)(?: \([^)]*\))?,? (?:is|are|was|were)"
     r" (?:an?|the|one|part|[a-z]+ed)\b"
