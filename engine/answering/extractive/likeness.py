@@ -8,8 +8,10 @@ same scale. What is in another language is answered by its nearest block.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -126,6 +128,8 @@ DECLINED = 0.12
 """Probability that the nearest block answers, below which not even that is told."""
 OTHER_NAMES = 0.2
 """Probability that a block answers where no passage has most of the question's Latin names."""
+PLAIN = 0.8
+"""Probability that it answers from which the nearest block in another language stands first."""
 FAIRLY = 1.0
 """Logits by which a text in another language may lie below one in the question's own and be as near
 to it: vectors lay texts of one language together."""
@@ -169,7 +173,8 @@ def with_other_language(
     """Add to a doubtful answer what is as near to the question in another language.
 
     `passages` are those in that language, best first. It stands alone where nothing was told in the
-    question's own. Where it is likely to answer, what was declined becomes an answer.
+    question's own, and first where it plainly answers. Where it is likely to answer, what was
+    declined becomes an answer.
     """
     least = min(1.0, 2 * min_evidence)
     if not draft.citations:
@@ -183,6 +188,8 @@ def with_other_language(
     if held < DECLINED:
         return draft
     added = cite_span(excerpt.source, excerpt.start, excerpt.end, number=1 + len(draft.citations))
+    if held >= PLAIN:
+        return _ahead(draft, excerpt, held, replace(added, number=1), question)
     if any(_overlap(each, added) for each in draft.citations):
         return draft
     text, is_told = draft.text, held >= least
@@ -198,6 +205,32 @@ def with_other_language(
         evidence=max(draft.evidence or 0.0, held) if is_told else draft.evidence,
         detail=f"{draft.detail}; nearest of another language, evidence {held:.2f}",
     )
+
+
+def _ahead(draft: Draft, excerpt: Excerpt, held: float, added: Citation, question: str) -> Draft:
+    """Return what is likely to answer in another language, and below it the doubtful answer."""
+    language = language_of(question)
+    unsure, doubt = (in_script_of(question, each[language]) for each in (UNSURE, HESITATION))
+    kept = [each for each in draft.citations if not _overlap(each, added)]
+    numbers = {each.number: row for row, each in enumerate(kept, start=2)}
+    ends = [mark.end() for mark in _LAST_MARK.finditer(draft.text)]
+    parts = [draft.text[start:end] for start, end in pairwise([0, *ends])]
+    told = [part for part in parts if int(_LAST_MARK.findall(part)[-1]) in numbers]
+    below = _LAST_MARK.sub(lambda mark: f"[{numbers[int(mark[1])]}]", "".join(told)).strip()
+    below = below.removeprefix(unsure).removeprefix(doubt).strip()
+    return replace(
+        draft,
+        text="\n\n".join([render_excerpt(excerpt, 1), *([doubt, below] if below else ())]),
+        citations=(added, *(replace(each, number=numbers[each.number]) for each in kept)),
+        abstained=False,
+        short=None,
+        evidence=held,
+        detail=f"{draft.detail}; answered in another language, evidence {held:.2f}",
+    )
+
+
+_LAST_MARK = re.compile(r"\[(\d+)\](?=\s*(?:\n|$))")
+"""Mark of a citation at the end of what is quoted."""
 
 
 def _overlap(one: Citation, other: Citation) -> bool:

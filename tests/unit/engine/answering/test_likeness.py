@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from engine.embeddings.bundled import BundledEmbedding
 from engine.embeddings.cross_encoder import CrossEncoder
 from engine.embeddings.question_encoder import QuestionEncoder
 from engine.embeddings.token_reader import TokenReader
-from engine.prompts import UNSURE, is_abstention
+from engine.prompts import HESITATION, UNSURE, is_abstention
 from engine.types import Citation, Passage
 
 _ASKED = "什么是缆？"
@@ -254,16 +255,42 @@ def test_a_doubtful_answer_is_joined_by_what_is_as_near_in_another_language(
     assert (draft.evidence == 0.05) is is_declined
 
 
-def test_what_is_told_already_does_not_join_itself() -> None:
+@pytest.mark.parametrize(("ferry", "is_plain"), [(EVEN + 2.0, True), (EVEN - 0.1, False)])
+def test_what_is_told_already_does_not_join_itself(ferry: float, *, is_plain: bool) -> None:
     mixed = _passage(FERRY)
-    doubtful = Draft(text="邮船 [1]", abstained=True, citations=(_cited(mixed),))
+    doubtful = Draft(text="邮船 [1]", abstained=True, citations=(_cited(mixed),), evidence=0.05)
 
     draft = with_other_language(
         doubtful, "When does the ferry sail?", [mixed],
-        read=_likeness({"邮船": EVEN + 2.0}), text_at=None, min_evidence=0.25,
+        read=_likeness({"邮船": ferry}), text_at=None, min_evidence=0.25,
     )  # fmt: skip
 
-    assert draft == doubtful
+    assert (draft == doubtful) is not is_plain
+    assert draft.text.count("[1]") == 1
+    assert len(draft.citations) == 1
+    assert draft.abstained is not is_plain
+
+
+def test_what_plainly_answers_in_another_language_stands_before_a_doubtful_answer() -> None:
+    bread, oil = (_passage(text) for text in ("Bread is baked at noon.", "Oil is dear."))
+    cited = (_cited(bread), replace(_cited(oil), number=2))
+    text = f"{HESITATION['en']}\n\nBread is baked at noon. [1]\nOil is dear. [2]"
+    doubtful = Draft(text=text, citations=cited, evidence=0.2)
+
+    draft = with_other_language(
+        doubtful, "When does the ferry sail?", [_passage(FERRY)],
+        read=_likeness({"Bread": EVEN, "Oil": EVEN, "邮船": EVEN + 2.0}), text_at=None,
+        min_evidence=0.25,
+    )  # fmt: skip
+
+    first, below = draft.text.split(HESITATION["en"])
+    assert first.startswith("邮船每周一")
+    assert first.rstrip().endswith("[1]")
+    assert below.strip() == "Bread is baked at noon. [2]\nOil is dear. [3]"
+    assert [each.number for each in draft.citations] == [1, 2, 3]
+    assert [each.quote for each in draft.citations[1:]] == [each.quote for each in cited]
+    assert draft.evidence is not None
+    assert draft.evidence >= 0.8
 
 
 def test_another_language_answers_alone_where_ones_own_told_nothing() -> None:
