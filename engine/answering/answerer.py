@@ -58,7 +58,6 @@ from .extractive.intent import (
     question_intent,
     side_question,
 )
-from .extractive.passage_order import OF_SIDE, direct_first, with_nearest, with_sides
 from .named_documents import named_source
 from .packing import (
     Draft,
@@ -70,6 +69,7 @@ from .packing import (
     to_document_offsets,
     window_budget_tokens,
 )
+from .passage_order import OF_SIDE, direct_first, with_nearest, with_sides
 from .persons import PersonPlaces
 from .rounds import AnswerRound, CorrectedPassages, Correction, Reflection
 from .synthesis import TokenStreamer, synthesise
@@ -368,7 +368,8 @@ class LocalAnswerer:
         through = draft.figures["through"]
         is_far = draft.abstained or through > 0
         if is_far and (told := self._told_together(question, within, is_unlikely=through > 1)):
-            steps.record("connect", f"{draft.detail}; search names both", told.draft.text, question)
+            why = "search is told" if through > 1 else "search names both"
+            steps.record("connect", f"{draft.detail}; {why}", told.draft.text, question)
             told = replace(told, trace=(*steps.steps, *told.trace))
             return self._said(question, told, on_event)
         steps.record("connect", draft.detail, draft.text, question, **draft.figures)

@@ -301,7 +301,8 @@ class QuerySelector:
             return False
         titles = list(self._titles(within))
         source = named_source(question)
-        if source is not None and source.about and source.words.isdisjoint(tokens_of(*titles)):
+        is_told = source is not None and source.about and source.words
+        if source and is_told and source.words.isdisjoint(tokens_of(*titles)):
             return True  # no document is called so: all are asked what they say
         if not (name := document_asked(question)):
             return False

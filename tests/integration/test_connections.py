@@ -574,6 +574,29 @@ def test_a_passage_that_names_both_is_told_in_place_of_a_way_through_others(
     assert answer.citations[0].document_id == "Winter"
 
 
+FAR = {
+    "Finch": "# Orla Finch\n\nOrla Finch is the sister of Ned Gale.\n",
+    "Gale": "# Ned Gale\n\nNed Gale is the captain of the Grey Gull.\n",
+    "Gull": "# The Grey Gull\n\nThe Grey Gull was built by Kit Moss in 1912.\n",
+    "Fever": "# The fever\n\nFinch and Moss were connected by the fever of that winter, which "
+    "both of them survived on the island.\n",
+}
+
+
+def test_search_answers_where_a_connection_leads_through_several_others(
+    open_engine, tmp_path: Path
+) -> None:
+    with open_engine(tmp_path / "library") as engine:
+        for name, text in FAR.items():
+            engine.add_text(text, document_id=name, title=text[2 : text.index("\n")])
+        answer = engine.ask("How are Orla Finch and Kit Moss connected?", mode="local")
+        check(engine, answer)
+
+    (step,) = [step for step in answer.trace if step.stage == "connect"]
+    assert "by 2 other(s); search is told" in step.detail
+    assert "the fever of that winter" in answer.text
+
+
 def test_documents_that_name_both_apart_say_what_they_tell_of_the_rarer(
     open_engine, tmp_path: Path
 ) -> None:

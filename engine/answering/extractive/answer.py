@@ -21,6 +21,7 @@ from ...storage.tokenization import TokenWeight, tokens
 from ...types import Passage
 from ..openings import with_openings
 from ..packing import Draft, TextAt, abstain
+from ..passage_order import in_other_language, is_across
 from .analysis import (
     STATED,
     Analysis,
@@ -58,7 +59,6 @@ from .intent import (
     strip_intent_words,
 )
 from .likeness import answer_across, with_other_language
-from .passage_order import in_other_language, is_across
 from .presentation import tell_excerpts, tell_sentences
 from .question_type import (
     answer_types,

@@ -24,6 +24,7 @@ from ...storage.tokenization import tokens
 from ...types import Passage
 from ..connection_questions import connection_pairs
 from ..packing import TextAt
+from ..passage_order import direct_rows
 from .best_block import (
     CLOSE,
     MORE_BLOCKS,
@@ -71,7 +72,6 @@ from .extent import (
     speech_end,
 )
 from .intent import Intent, compared_sides, question_of_side
-from .passage_order import direct_rows
 from .question_type import leading_question
 from .read_spans import SpanReader
 from .sentence_scoring import ScoredSentence

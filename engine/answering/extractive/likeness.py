@@ -23,11 +23,11 @@ from ...embeddings.token_reader import TokenReader
 from ...prompts import HESITATION, UNSURE, language_of
 from ...types import Citation, Passage
 from ..packing import Draft, TextAt, abstain, cite_span
+from ..passage_order import in_other_language, in_own_language
 from .block_candidates import Reader, to_the_end
 from .evidence import is_of_other_names, probability
 from .excerpt import nearest_excerpt
 from .extent import Excerpt, render_excerpt
-from .passage_order import in_other_language, in_own_language
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -49,12 +49,6 @@ from engine.answering.extractive.intent import (
     spells_out,
     strip_intent_words,
 )
-from engine.answering.extractive.passage_order import (
-    direct_first,
-    in_own_language,
-    with_nearest,
-    with_sides,
-)
 from engine.answering.extractive.question_type import answer_types, asking_part
 from engine.answering.extractive.sentence_scoring import (
     ScoredSentence,
@@ -65,6 +59,12 @@ from engine.answering.extractive.sentence_scoring import (
 from engine.answering.extractive.sentence_selection import sentence_units, unit_text
 from engine.answering.introductions import introduction
 from engine.answering.packing import Draft
+from engine.answering.passage_order import (
+    direct_first,
+    in_own_language,
+    with_nearest,
+    with_sides,
+)
 from engine.embeddings.span_reading import Reading
 from engine.prompts import HESITATION, UNSURE, is_abstention
 from engine.retrieval.passages import Sentence, split_passages

@@ -213,6 +213,26 @@ def test_what_asks_to_sum_up_one_thing_goes_to_the_overview_where_no_model_write
 
 
 @pytest.mark.parametrize(
+    ("question", "is_of_all"),
+    [
+        ("What does the Conrad book say about fog?", True),
+        ("What does the harbour guide say about fog?", False),
+        ("What does the report say about fog?", False),
+        ("Who wrote the Conrad book?", False),
+    ],
+)
+def test_all_documents_are_asked_what_they_say_where_none_is_called_so(
+    question: str, is_of_all: bool
+) -> None:
+    one_thing = Scope(whole=0.05, topic=0.05, specific=0.9)
+    selector = QuerySelector(
+        lambda _: one_thing, outlines=True, titles=lambda _within: ["Guide to the Harbour", "Fog"]
+    )
+
+    assert (selector.route(question).mode == "global") is is_of_all
+
+
+@pytest.mark.parametrize(
     "question", ["如何升级整个系统？", "怎样备份整个硬盘？", "怎么给部门添加用户？"]
 )
 def test_how_to_do_a_thing_to_the_whole_of_something_is_no_question_about_the_whole(

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from graph.text.cjk import is_chinese
 
-from ...prompts import language_of
-from ...types import Passage
-from ..introductions import introduction
-from .blocks import is_contents
-from .chinese.known_as import UNKNOWN, KnownAs
-from .intent import asked_person, is_defined_by, question_intent, shows_intent
+from ..prompts import language_of
+from ..types import Passage
+from .extractive.blocks import is_contents
+from .extractive.chinese.known_as import UNKNOWN, KnownAs
+from .extractive.intent import asked_person, is_defined_by, question_intent, shows_intent
+from .introductions import introduction
 
 FIRST = 6
 """Passages whose language is looked at."""
