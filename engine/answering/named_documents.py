@@ -27,6 +27,7 @@ _DOCUMENT = re.compile(
     r" (?:cover|contain|discuss|deal with|treat|teach|talk about)\W*$"
     r"|^\W*what(?:['’]?s|\s(?:is|was)) the (?:plot|story(?:line)?) of (?P<story>.+?)"
     r"(?: in (?:short|brief|a nutshell|a few words))?\W*$"
+    r"|^\W*what(?: all| has| have)? happen(?:s|ed) in (?P<happens>.+?)\W*$"
     r"|^\W*what(?:['’]?s|\s(?:is|are)) (?P<about>(?!it\b|this\b|that\b).+?) (?:all )?about\W*$"
     r"|^\W*what(?:['’]?s|\s(?:is|are)) in (?P<inside>.+?)\W*$"
     r"|\b(?:describe|explain|tell me|know)(?: \w+){0,3}? what (?P<deals>.{3,80}?)"
@@ -84,7 +85,8 @@ _INSURES = re.compile(
 _PLACE_ZH = re.compile(r"(?:[这那]一?)?[章节回部]$")
 """End of the Chinese name of a chapter."""
 _OF_ALL = re.compile(
-    r"\b(?:manual|handbook|guide|book|reference|documentation|novel|tutorial)s?$"
+    r"\b(?:manual|handbook|guide|book|reference|documentation|novel|tutorial|story|tale)s?"
+    r"(?: so far)?$"
     r"|(?:手册|指南|书|小说|参考|文档|教程)$",
     re.IGNORECASE,
 )

@@ -230,10 +230,12 @@ def rank_passages(
     lexical_body: npt.ArrayLike | None,
     lexical_title: npt.ArrayLike | None = None,
     *,
+    reachable: float = 0.0,
     dense: npt.ArrayLike | None = None,
     dense_weight: float | npt.ArrayLike = 1.0,
     multilingual: npt.ArrayLike | None = None,
     multilingual_weight: float | npt.ArrayLike = 1.0,
+    beside_weight: float | npt.ArrayLike = 0.0,
     apart: float | npt.ArrayLike = 0.0,
     further: Mapping[str, npt.ArrayLike] | None = None,
     fusion: Fusion = "score",
@@ -245,11 +247,14 @@ def rank_passages(
     Args:
         lexical_body: BM25 of title and body (n); None or empty where keyword search is off.
         lexical_title: BM25 of the title alone (n).
+        reachable: the score of a passage in whose words the question asks (see `_by_words`).
         dense: cosine of question and passage (n).
         dense_weight: 0–1, one number or one a row: how much of the question and of the passage
             the encoder can read. Where it is nil, the keyword score alone decides.
         multilingual: cosine by the second model (n), compared over all rows.
         multilingual_weight: 0–1, one number or one a row: what the first model leaves to it.
+        beside_weight: 0–1, one number or one a row: weight of the second model's cosine for what
+            the first one reads, too, compared over these rows.
         apart: 0–1, one number or one a row: how far question and passage differ in language. There
             BM25 says something where it finds words (a name in both), and nothing where not, and
             the second model's cosine counts more.
@@ -264,18 +269,37 @@ def rank_passages(
     row_weights = {"dense": np.asarray(dense_weight, dtype=np.float64)}
     if multilingual is not None:
         across = np.asarray(apart, dtype=np.float64)
-        level = (LEVEL_ACROSS - 1.0) * across
-        level += 1.0
-        lists["multilingual"] = level * np.asarray(multilingual, dtype=np.float64)
         row_weights["multilingual"] = np.asarray(multilingual_weight, dtype=np.float64)
-        if "keyword" in lists:
-            row_weights["keyword"] = _heard_across(lists["keyword"], across)
+        row_weights["beside"] = np.asarray(beside_weight, dtype=np.float64)
+        if row_weights["multilingual"].any():
+            level = (LEVEL_ACROSS - 1.0) * across
+            level += 1.0
+            lists["multilingual"] = level * np.asarray(multilingual, dtype=np.float64)
+        lists |= _readable("beside", multilingual, beside_weight)
+    if "keyword" in lists:
+        vectors = [weight for name, weight in row_weights.items() if name in lists]
+        row_weights["keyword"] = _by_words(lists["keyword"], reachable, vectors)
+        if multilingual is not None:
+            heard = _heard_across(lists["keyword"], across)
+            row_weights["keyword"] = row_weights["keyword"] * heard
     lists |= {name: np.asarray(some, np.float64) for name, some in (further or {}).items()}
     lists = lists or {"keyword": np.zeros(0)}
     fused = _fused(lists, row_weights, fusion=fusion, weights=weights or {})
     if decay is not None:
         fused = fused * np.asarray(decay, dtype=np.float64)
     return Ranking(scores=fused, lists={**lists, "fused": fused})
+
+
+def _by_words(keyword: Scores, reachable: float, vectors: Sequence[Scores]) -> Scores:
+    """Return the weight of the keyword score: that of all vectors, less where words say less.
+
+    A question in other words than the documents' has a best score far below the `reachable` one,
+    and what BM25 finds then shares words that do not matter. (Weights of lists by how they score:
+    Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", 2023.)
+    """
+    weight = np.maximum(1.0, sum(vectors, start=np.zeros(())))
+    best = float(keyword.max(initial=0.0))
+    return weight * min(1.0, best / reachable) ** 2 if reachable > 0.0 else weight
 
 
 def _heard_across(keyword: Scores, across: Scores) -> Scores:
@@ -320,19 +344,24 @@ def _lists(
         if title is not None:
             keyword = keyword + TITLE_SHARE * np.asarray(title, dtype=np.float64)
         lists["keyword"] = keyword
-    if dense is not None:
-        cosine = np.asarray(dense, dtype=np.float64)
-        weight = np.broadcast_to(np.asarray(dense_weight, dtype=np.float64), cosine.shape)
-        if cosine.size and weight.max() > 0:
-            # What the encoder cannot read looks alike to it: such cosines must not set the scale.
-            reads = weight > 0
-            lists["dense"] = cosine
-            if not reads.all():
-                lists["dense"] = np.where(reads, cosine, cosine[reads].min())
-    return lists
+    return lists | (_readable("dense", dense, dense_weight) if dense is not None else {})
 
 
-OWN_NAMES = frozenset({"keyword", "dense", "multilingual", "fused", "walk", "expanded", "rerank"})
+def _readable(
+    name: str, cosines: npt.ArrayLike, weights: float | npt.ArrayLike
+) -> dict[str, Scores]:
+    """Return a list by its name, of the rows that have a weight; none where no row has."""
+    cosine = np.asarray(cosines, dtype=np.float64)
+    reads = np.broadcast_to(np.asarray(weights, dtype=np.float64), cosine.shape) > 0
+    if not reads.any():
+        return {}
+    # What the encoder cannot read looks alike to it: such cosines must not set the scale.
+    return {name: cosine if reads.all() else np.where(reads, cosine, cosine[reads].min())}
+
+
+OWN_NAMES = frozenset(
+    {"keyword", "dense", "multilingual", "beside", "fused", "walk", "expanded", "rerank"}
+)
 
 
 @dataclass(frozen=True, slots=True)

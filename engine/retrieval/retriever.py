@@ -33,7 +33,7 @@ from ..storage.graph_api import (
 from ..storage.library import Library, unit_length
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import TokenWeight, tokens
-from ..storage.vectors.spaces import LEAST_WEIGHT, VectorSpace, space_weights
+from ..storage.vectors.spaces import LEAST_WEIGHT, VectorSpace, beside_weight, space_weights
 from ..types import Passage, TraceStep
 from .fusion import (
     ExtraRetriever,
@@ -73,6 +73,10 @@ if TYPE_CHECKING:
 
 DENSE_LISTS = ("dense", "multilingual")
 """Names of the lists of the first and the second vector space."""
+SAID = 0.25
+"""Share of the summed idf of a question's words that a passage has as its BM25 score that says what
+is asked in these words. For Chinese questions nothing is gained: pairs of characters across two
+words are in no passage."""
 DENSE_DEPTH = 400
 """Number of nearest chunks with a dense score; rescaling uses the first hundred."""
 
@@ -423,6 +427,8 @@ class HybridRetriever:
         if not question or not self._spaces:
             return {}
         weights = space_weights(self._spaces, self._readable(question), english)
+        beside = np.asarray(beside_weight(self._spaces, weights[0]))
+        weights[1:2] = [np.maximum(weight, beside) for weight in weights[1:2]]
         return {
             space.identity: self._vector(space, question)
             for space, weight in zip(self._spaces, weights, strict=True)
@@ -511,10 +517,12 @@ class HybridRetriever:
         return rank_passages(
             keyword[0] if keyword else nothing,
             keyword[1] if keyword else None,
+            reachable=self._reachable(text, shown),
             dense=dense.get("dense"),
             dense_weight=weights.get("dense", 0.0),
             multilingual=dense.get("multilingual"),
             multilingual_weight=weights.get("multilingual", 0.0),
+            beside_weight=beside_weight(self._spaces, weights["dense"]) if dense else 0.0,
             apart=self._apart(text, shown) if "multilingual" in dense else 0.0,
             further=further,
             fusion=self._settings.fusion,
@@ -548,6 +556,11 @@ class HybridRetriever:
         shares = shown.of(self._keyword.readable)[rows]
         weights = space_weights(self._spaces[:asked], share, shares)
         return dict(zip(DENSE_LISTS, weights, strict=False))
+
+    def _reachable(self, text: str, shown: FilteredView) -> float:
+        """Return the BM25 score of a passage that says what an English text says; 0 of others."""
+        idf, english = self._keyword.idf(shown.counted), self._readable(text) if text else 0.0
+        return SAID * english * sum(map(idf, question_tokens(text)))
 
     def _apart(self, text: str, shown: FilteredView) -> NDArray[np.float64]:
         """Return how far each row differs from the question in language, 0–1, `(n,)`."""

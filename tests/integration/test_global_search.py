@@ -378,6 +378,31 @@ def test_a_chapter_of_a_book_is_described_by_what_happens_in_it(
     }
 
 
+def test_a_story_in_chapters_is_told_by_what_each_alone_tells(open_engine, tmp_path: Path) -> None:
+    """Anna stands in every chapter; what she does there stands in no other."""
+    deeds = {
+        "The Mill": "Anna Rudd sold the mill. The miller of the mill paid Anna Rudd for the mill.",
+        "The Lake": "Anna Rudd crossed the lake. On the lake the ice of the lake bore Anna Rudd.",
+        "The Barn": "Anna Rudd wed in the barn. To the barn Anna Rudd rode, and the barn was lit.",
+        "The Boat": "Anna Rudd built a boat. In the boat Anna Rudd rowed the boat to sea.",
+        "The Bell": "Anna Rudd cast a bell. To the bell Anna Rudd gave the voice of a bell.",
+    }
+    often = "On a cold day Anna Rudd walked home, and the wind blew, and she was glad of her coat. "
+    with open_engine(tmp_path / "library") as engine:
+        for number, (name, deed) in enumerate(deeds.items(), 1):
+            title = f"Chapter {number}. {name}"
+            text = f"# {title}\n\n{often * 9}\n\n{deed}\n\n{often * 9}\n"
+            engine.add_text(text, document_id=f"anna/{number}.md", title=title)
+        answer = engine.ask("What happens in this novel?")
+
+    assert answer.mode == "global"
+    blocks = dict(block.partition(":\n")[::2] for block in answer.text.split("\n\n"))
+    for name, deed in deeds.items():
+        told = next(text for head, text in blocks.items() if name in head)
+        assert any(sentence in told for sentence in deed.split(". "))
+        assert "cold day" not in told
+
+
 def test_a_single_document_is_not_what_is_described_and_a_guide_that_is_not_there_no_library(
     open_engine, tmp_path: Path
 ) -> None:

@@ -156,7 +156,7 @@ def part_asked(
     beside = Asked.read(asked_of_document(scene.question), scene.weight)
     if beside.subject:  # of all documents where none is called so
         return replace(beside, documents=frozenset(one.document_id for one in part)), ()
-    if not part and names_part and is_whole_named(asked.part, scene.retriever.titles(scene.within)):
+    if not part and asked.part and is_whole_named(asked.part, scene.retriever.titles(scene.within)):
         return replace(asked, subject=()), ()
     part = part or described_part(scene, asked, by_document)
     part = part or _summed_up(scene, asked, by_document)

@@ -34,12 +34,13 @@ from .about import (
     parts_referred,
 )
 from .asked import Found
-from .books import Book, books_in
+from .books import Book
 from .context import GlobalContext
 from .page_writer import CitedSentences, without_lines
 from .people import introduce
 from .sentences import (
     Said,
+    Telling,
     central_words,
     dated,
     is_alike,
@@ -47,12 +48,15 @@ from .sentences import (
     is_of_rights,
     is_spoken,
     leads_of,
+    narrated,
     opening_of,
     sentences_of,
+    telling_words,
     told_date,
+    word_counts,
     year_span,
 )
-from .standalone import introduces
+from .standalone import introduces, word_count
 from .subject import NEXT_BEST, POINTS, SubjectPage
 from .topics import (
     Topic,
@@ -89,10 +93,13 @@ _CENTRES = 2
 """Things named most of which the opening says what they are."""
 _OF_NAMES = 1.5
 """Weight of a name that stands out in a part, to that of the part's most central word."""
-_OF_STORY, _HEROES, _HEARD_OF, _HAPPENINGS, _OF_PERSON, _HEARD = 0.5, 2, 24, 3, 2, 160
-"""Least share of the parts of a story that name a main person, the most of these, sentences of a
-part that a reader reads, those that are told of it and of a person who is asked about, and those
-of all parts that are read."""
+_OF_STORY, _HEROES, _HEARD_OF, _OF_PERSON = 0.5, 2, 24, 2
+"""Least share of the parts of a story that name a main person, the most of these, and sentences of
+a part that a reader reads, and that are told of a person who is asked about."""
+_HAPPENINGS, _ALL_HAPPENINGS = (2, 6), 30
+"""Sentences that are told of a part of a story, at least and at most, and of all parts."""
+_NAMING, _OF_LIST = 1.5, 6
+"""Factor for sentences of a story that name a person, and words for each comma of no list."""
 _OF_DOCUMENT, _OF_ONE, _OF_TEXT, _FEW_LEADS = 20, 6, 8, 3
 """Sentences that are told of a document, of each part of a text without sections, and those of its
 paragraphs, at most and at least."""
@@ -108,15 +115,11 @@ _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _ABOUT_BOOK = "What is {} about?"
 _STORY = "story tale plot novel book course beginning end life fate development"
 """Words beside a person in a question for what happens to that person."""
-_ABOUT_PERSON = "What happens to {} in this chapter?"
 _STORY_ZH = re.compile(
     r"这个|这位|人物|[这全本]书里?|故事|小说|这?部分|里面?|中|讲|说|介绍|一下|经历|做|遇到|发生|什么|哪些|怎样|如何|事情?"
     r"|命运|生平|事迹|一生|结局|经过|主要|都|了|过|的|在|有|请|概括|总结|和|与|是|被?写|情节"
 )
 """The same in Chinese."""
-_ABOUT_PERSON_ZH = "{}做了什么，遇到了什么事？"
-_QUOTED = re.compile(r"\W*[\"“‘']\w|.*[“\"][^”\"]{40}")
-"""Sentences that begin with speech, or are little else."""
 
 
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
@@ -193,10 +196,12 @@ class _Page(SubjectPage):
             return self._of_document()
         documents = len(self.units) if self.asked.subject else self.documents
         centre = self._centre()
-        books, others = books_in(self.units)
+        books, others = self.books
         of_books = sum(book.documents for book in books), sum(book.length for book in books)
         if 2 * of_books[0] > len(self.units) or 2 * of_books[1] > len(self.chunks):
-            blocks = [self._book(book) for book in books]
+            is_story = self.is_book and self._heroes
+            chapters = joined_units(books[0].chapters, TOLD_PARTS) if is_story else []
+            blocks = self._joined(chapters) or [self._book(book) for book in books]
             told = f"in {len(books)} books" if len(books) > 1 else "in one book"
             parts = self.say(told, f"分为 {len(books)} 本书")
             if len(others) >= _BESIDE * len(self.units):
@@ -429,7 +434,7 @@ class _Page(SubjectPage):
     @cached_property
     def _heroes(self) -> list[tuple[str, Entity]]:
         """Return the main persons of a story that a reader can read; none of other texts."""
-        if self.scene.reader is None or not self._is_single:
+        if self.scene.reader is None or not (self._is_single or self.is_book):
             return []
         least = _OF_STORY * len(self.units)
         return [pair for pair in self._named_of("PERSON") if self.spread[pair[1]] >= least][
@@ -448,10 +453,8 @@ class _Page(SubjectPage):
         if not named or not self._heroes or self._asks_else(asked, names):
             return None
         words, blocks = tokens_of(*names), list[str]()
-        told = [
-            (unit, [one for one in self._narrated(unit) if words & one.words])
-            for unit in self.units
-        ]
+        parts = [(unit, narrated(unit.chunks, chinese=self.chinese)) for unit in self.units]
+        told = [(unit, [one for one in found if words & one.words]) for unit, found in parts]
         most = sorted((len(found) for _, found in told), reverse=True)[: TOLD_PARTS // 2]
         for unit, found in told:
             read = spread_evenly(found, _HEARD_OF) if len(found) >= max(1, most[-1]) else []
@@ -480,29 +483,28 @@ class _Page(SubjectPage):
             asked = asked.replace(name, "")
         return len(re.findall(r"\w", _STORY_ZH.sub("", asked))) > 1
 
-    def _narrated(self, unit: Unit) -> list[Said]:
-        """Return the sentences of a part that are told and not spoken."""
-        found = sentences_of(unit.chunks, chinese=self.chinese)
-        return [one for one in found if not _QUOTED.match(one.text)]
-
     def _happenings(self, unit: Unit) -> list[Said]:
-        """Return the sentences of a part of a story that a reader finds to tell what happens.
+        """Return the sentences of a part of a story that tell most of what is there alone.
 
-        It is asked about the main person and who stands out in the part.
+        Those that name a main person, or who stands out in the part, count more; lists count less.
         """
-        named = [name for name, _ in self._heroes]
-        if not named:
+        if not self._heroes:
             return []
         persons = {name for name, _ in self._named_of("PERSON")}
-        beside = [name for name in self._standing_out([unit]) if name in persons]
-        about = list(dict.fromkeys([named[0], *beside]))[:_HEROES]
-        words = tokens_of(*about, *named)
-        found = [one for one in self._narrated(unit) if words & one.words]
-        asked = self.say(
-            _ABOUT_PERSON.format(" and ".join(about)), _ABOUT_PERSON_ZH.format("和".join(about))
-        )
-        room = max(_HAPPENINGS, min(_HEARD_OF, _HEARD // len(self.units)))
-        return self._read_best(asked, spread_evenly(found, room), _HAPPENINGS)
+        beside = (name for name in self._standing_out([unit]) if name in persons)
+        names = tokens_of(*(name for name, _ in self._heroes), *beside)
+        found = [
+            replace(one, worth=one.worth * (_NAMING if names & one.words else 1.0))
+            for one in narrated(unit.chunks, chinese=self.chinese)
+            if one.text.count(self.say(",", "、")) * _OF_LIST < word_count(one.text)
+        ]
+        telling = Telling(telling_words(unit.chunks, self._frequency))
+        room = int(np.clip(_ALL_HAPPENINGS // len(self.units), *_HAPPENINGS))
+        return sorted(telling.choose(found, room, least=NEXT_BEST), key=lambda one: one.place)
+
+    @cached_property
+    def _frequency(self) -> Counter[str]:
+        return word_counts(self.chunks)
 
     def _read_best(
         self, question: str, read: Sequence[Said], most: int, least: float = -math.inf
@@ -523,9 +525,10 @@ class _Page(SubjectPage):
         return sorted(told, key=lambda one: one.place)
 
     def _standing_out(self, units: Sequence[Unit]) -> list[str]:
-        """Return the names that these parts name often, and the others seldom."""
+        """Return the names that these parts name often, Chinese ones thrice, and others seldom."""
         inside = Counter(one for unit in units for c in unit.chunks for one in self.of_chunk[c.id])
-        own = {one: count * count / self._held[one] for one, count in inside.items() if count > 1}
+        often = {one: count for one, count in inside.items() if count > 1 + self.chinese}
+        own = {one: count * count / self._held[one] for one, count in often.items()}
         text = " ".join(c.text for unit in units for c in unit.chunks).casefold()
         names = [name for name, _ in self._proper(own) if name.casefold() in text]
         return names[:_OPENING_NAMES]

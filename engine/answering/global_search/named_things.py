@@ -18,6 +18,7 @@ from graph.text.cjk import has_han
 from ...storage.graph_api import Chunk, Entity, sentence_spans
 from ...storage.tokenization import tokens_of
 from ..packing import Draft
+from .books import Book, books_in
 from .page_writer import PageWriter
 from .people import Named, introduce, is_person, tell_pairs, without_title
 from .sentences import Said, is_alike, is_spoken
@@ -253,6 +254,16 @@ class NamedThings(PageWriter):
         return not _NO_PERSON.search(name) and (
             is_person(name, things=things) or (is_known and not is_thing)
         )
+
+    @cached_property
+    def books(self) -> tuple[list[Book], list[Unit]]:
+        """The books of what may be seen, and the other documents."""
+        return books_in(self.units)
+
+    @property
+    def is_book(self) -> bool:
+        """Check that what may be seen are the chapters of one book."""
+        return len(self.books[0]) == 1 and not self.books[1]
 
     @cached_property
     def _is_single(self) -> bool:

@@ -36,6 +36,8 @@ _SPEECH = re.compile(
     r"(?:曰|道|说|问|答|\b(?:said|says|asked|replied|answered|cried)(?: \w+)?)\s?[:：,，]?\s?“",
     re.IGNORECASE,
 )
+_QUOTED = re.compile(r"\W*[\"“‘']\w|.*[“\"][^”\"]{40}")
+"""Sentences that begin with speech, or are little else."""
 _INTRODUCES, _DEFINES, _OPENS, _TITLED = 4.0, 1.8, 1.3, 1.0
 """Factors: "This book …", a definition of what the title names, the first chunk of a document, and
 what all words of the title add."""
@@ -45,6 +47,8 @@ _TOLD, _FIGURE, _SINGLE = 0.15, 0.3, 0.2
 """Share that a word counts again once told, and factors for figures and for words of one part."""
 _LEAST = 0.35
 """Least share of the best sentence's value that a further one has."""
+_SIGNIFICANT = 3.84
+"""Log-likelihood ratio from which a word is surely of a part (p = .05)."""
 _LATER = 0.15
 """Share of a sentence's worth that each one before it in the document takes."""
 _RIGHTS = re.compile(
@@ -113,6 +117,11 @@ def sentences_of(chunks: Iterable[Chunk], *, chinese: bool) -> list[Said]:
             worth *= 1.0 + _TITLED * len(said.words & heads) / (len(heads) or 1)
             found.setdefault(said.text, replace(said, worth=worth))
     return list(found.values())
+
+
+def narrated(chunks: Iterable[Chunk], *, chinese: bool) -> list[Said]:
+    """Return the sentences that can be read alone, but for those that are spoken."""
+    return [one for one in sentences_of(chunks, chinese=chinese) if not _QUOTED.match(one.text)]
 
 
 def opening_of(chunks: Iterable[Chunk], *, chinese: bool) -> Said | None:
@@ -261,6 +270,36 @@ def central_words(parts: Sequence[Sequence[Chunk]]) -> list[dict[str, float]]:
         }
         for count in counts
     ]
+
+
+def word_counts(chunks: Iterable[Chunk]) -> Counter[str]:
+    """Return how often each word stands in some chunks."""
+    return Counter(word for one in chunks for word in tokens(one.text))
+
+
+def telling_words(part: Iterable[Chunk], whole: Mapping[str, int]) -> dict[str, float]:
+    """Return the words that stand more often in a part than in the rest, by how surely they do.
+
+    Their weight is the square root of the log-likelihood ratio (Dunning 1993; topic signatures of
+    Lin and Hovy, 2000). `whole`: how often each word stands in all parts.
+    """
+    inside = word_counts(part)
+    own, total = sum(inside.values()), sum(whole.values())
+    found = {}
+    for word, often in inside.items():
+        ratio = _log_likelihood(often, own, whole[word] - often, total - own)
+        if often > 1 and ratio > _SIGNIFICANT:
+            found[word] = math.sqrt(ratio)
+    return found
+
+
+def _log_likelihood(often: int, own: int, elsewhere: int, rest: int) -> float:
+    """Return the log-likelihood ratio of a word's two shares; 0 where the first is no greater."""
+    if not rest or often * rest <= elsewhere * own:
+        return 0.0
+    both = (often + elsewhere) / (own + rest)
+    ratio = often * math.log(often / own / both)
+    return 2.0 * (ratio + (elsewhere * math.log(elsewhere / rest / both) if elsewhere else 0.0))
 
 
 def early_first(found: Sequence[Said]) -> list[Said]:

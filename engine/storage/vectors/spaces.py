@@ -1,7 +1,8 @@
 """Vector spaces: a library's embedding models in order, each for what those before cannot read.
 
-A space weighs what its model reads of question and passage; the next one gets what is left. So two
-English texts are compared by the English model, and every other pair by the multilingual one.
+A space weighs what its model reads of question and passage; the next one gets what is left. In a
+search it stands beside an English one, too: two models find more than one. So two English texts are
+compared by both, and every other pair by the multilingual one.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ TFIDF_WORTH = 0.5
 """Weight of hashed words beside BM25; measured: more helps, 1 hurts."""
 LEAST_WEIGHT = 0.5
 """A space that weighs less for a question and every passage is not searched."""
+BESIDE = 0.7
+"""Weight of a space beside an English one for what that reads. Of 1,069 questions on five invented
+collections, four manuals and three of Debian's guides the passage that answers is among the first
+five in .69 with .7 (.60 without), in .68 with .5 and in .69 with 1."""
 
 Shares = NDArray[np.floating]
 
@@ -78,3 +83,11 @@ def space_weights(
             both = both * (1.0 - before)
         found.append(both)
     return found
+
+
+def beside_weight(spaces: Sequence[VectorSpace], first: NDArray[np.float64]) -> Shares | float:
+    """Return the weight of the second space for what the first, an English one, reads.
+
+    `first` are the weights of that, `(n,)`; nothing without two such spaces.
+    """
+    return BESIDE * first if len(spaces) > 1 and spaces[0].english_only else 0.0

@@ -28,6 +28,8 @@ from engine.answering.global_search.sentences import (
     is_spoken,
     opening_of,
     sentences_of,
+    telling_words,
+    word_counts,
     year_span,
 )
 from engine.answering.global_search.standalone import introduces
@@ -629,6 +631,27 @@ def test_words_for_the_manner_of_an_overview_are_no_subject(question: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("question", "aspect"),
+    [
+        ("What happens in The Lamp Guide?", None),
+        ("What has happened in the story so far?", None),
+        ("What happened and when?", "time"),
+        ("Which events took place, in what order?", "time"),
+    ],
+)
+def test_a_story_is_not_told_by_its_dates(question: str, aspect: str | None) -> None:
+    found = Asked.read(question, lambda _word: 1.0).aspect
+    assert (found.name if found else None) == aspect
+
+
+def test_what_happens_in_a_book_asks_for_that_book() -> None:
+    assert document_asked("What happens in The Lamp Guide?") == "Lamp Guide"
+    assert document_asked("What has happened in the story so far?") == "story so far"
+    assert is_whole_named("story so far", ["The Lamp Guide"])
+    assert document_asked("What happens if the lamp goes out?") == ""
+
+
+@pytest.mark.parametrize(
     ("question", "subject"),
     [
         ("What can I find in these files about printing?", ("print",)),
@@ -732,6 +755,17 @@ def test_what_is_spoken_tells_less_of_a_story_than_what_is_narrated() -> None:
 
     assert len(worth) > 1
     assert worth[narrated] > max(value for text, value in worth.items() if text != narrated)
+
+
+def test_words_that_a_part_alone_repeats_tell_of_it() -> None:
+    lamp = placed("The keeper lit the lamp. The lamp burnt. The keeper slept by the lamp.", 0, ())
+    boat = placed("The keeper rowed the boat. The boat sank. The keeper swam from the boat.", 1, ())
+    wreck = placed("The keeper saw a wreck. It was gone at dawn, and so was the keeper.", 2, ())
+
+    found = telling_words([lamp], word_counts([lamp, boat, wreck]))
+
+    assert set(found) == {"lamp"}
+    assert telling_words([lamp], word_counts([lamp])) == {}  # nothing to compare it with
 
 
 def test_speech_that_says_no_role_introduces_nobody() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.retrieval.fusion import calibrated_cosine, rank_passages
-from engine.storage.vectors.spaces import VectorSpace, space_weights
+from engine.storage.vectors.spaces import VectorSpace, beside_weight, space_weights
 
 UNUSED = {"open_index": None, "dense": None, "embed_model": None}
 ENGLISH = VectorSpace(**UNUSED, identity="en", english_only=True)
@@ -28,6 +28,28 @@ def test_the_second_space_gets_what_the_first_leaves(
     """Of an English passage, a Chinese one, and one that is half English."""
     weights = space_weights([ENGLISH, SECOND], question, np.array([1.0, 0.0, 0.5]))
     assert [weight.tolist() for weight in weights] == [first, second]
+
+
+def test_the_second_space_stands_beside_an_english_one_alone() -> None:
+    first = np.array([1.0, 0.0])
+    assert np.asarray(beside_weight([ENGLISH, SECOND], first)).tolist() == [0.7, 0.0]
+    assert beside_weight([SECOND, SECOND], first) == 0.0
+    assert beside_weight([ENGLISH], first) == 0.0
+
+
+def test_a_second_opinion_is_compared_over_the_rows_that_the_first_model_reads() -> None:
+    """A Chinese passage that is nearer changes nothing of the order of two English ones."""
+    ranking = rank_passages(
+        None,
+        dense=np.array([0.70, 0.69, 0.0]),
+        dense_weight=np.array([1.0, 1.0, 0.0]),
+        multilingual=np.array([0.80, 0.84, 0.95]),
+        multilingual_weight=np.array([0.0, 0.0, 1.0]),
+        beside_weight=np.array([0.7, 0.7, 0.0]),
+        apart=np.array([0.0, 0.0, 1.0]),
+    )
+    assert ranking.lists["beside"].tolist() == [0.80, 0.84, 0.80]
+    assert ranking.order.tolist() == [2, 0, 1]
 
 
 def test_a_space_alone_reads_everything_by_its_worth() -> None:
@@ -67,6 +89,36 @@ def test_in_one_language_a_passage_without_the_words_loses_half() -> None:
         np.array([0.0, 5.0]), multilingual=np.array([0.3, 0.1]), multilingual_weight=1.0
     )
     assert ranking.scores.tolist() == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("reachable", "first"),
+    [
+        pytest.param(5.0, [1, 0], id="the words say what is asked"),
+        pytest.param(10.0, [0, 1], id="they say half of it"),
+        pytest.param(0.0, [1, 0], id="not known"),
+    ],
+)
+def test_words_count_less_where_none_says_what_is_asked(reachable: float, first: list[int]) -> None:
+    """The nearest of two passages by words is the second one, by vectors the first."""
+    ranking = rank_passages(
+        np.array([1.0, 5.0, 0.0]),
+        dense=np.array([0.7, 0.6, 0.5]),
+        reachable=reachable,
+    )
+    assert ranking.order[:2].tolist() == first
+
+
+def test_words_count_as_much_as_all_vectors() -> None:
+    ranking = rank_passages(
+        np.array([0.0, 5.0, 0.0]),
+        dense=np.array([0.7, 0.5, 0.5]),
+        multilingual=np.array([0.9, 0.8, 0.8]),
+        multilingual_weight=0.0,
+        beside_weight=0.7,
+        reachable=5.0,
+    )
+    assert ranking.scores[:2].tolist() == pytest.approx([0.5, 0.5])
 
 
 def test_a_second_list_alone_ranks() -> None:
