@@ -30,7 +30,7 @@ from dataclasses import replace
 from .agent.runner import Recall
 from .answering.extractive.question_type import spelled_out
 from .answering.global_search.context import Effort
-from .answering.nearest import nearest_passages
+from .answering.nearest import NEAREST, apart, nearest_passages
 from .answering.synthesis import replay_events
 from .cache import AnswerCache, CacheKey, CacheRequest, SingleFlight
 from .components import Components
@@ -44,7 +44,7 @@ from .observability import Telemetry, query_span, with_telemetry
 from .retrieval.retriever import Rescore
 from .routing.router import RoutedQuery, both_ways, with_route
 from .storage.schema import DocumentFilter
-from .types import Answer, Passage, Route, TraceStep, Turn
+from .types import Answer, Citation, NearestPassage, Passage, Route, TraceStep, Turn
 
 MAX_QUESTION_CHARACTERS = 4_000
 TWO_STEPS = "one part of the question has to be answered before the other"
@@ -243,13 +243,8 @@ def _answer_or_nearest(
     retriever, within = components.retriever, request.within
     passages = answer.passages or retriever.search(request.question, within=within).passages
     nearest = nearest_passages(request.question, passages, weight=retriever.idf(within))
-    cited = {(each.document_id, each.start, each.end) for each in answer.citations}
-    unseen = (
-        each
-        for each in nearest
-        if not any(d == each.document_id and s < each.end and each.start < e for d, s, e in cited)
-    )
-    return replace(answer, nearest=tuple(unseen))
+    shown: list[Citation | NearestPassage] = [*answer.citations, *answer.nearest]
+    return replace(answer, nearest=(*answer.nearest, *apart(nearest, shown))[:NEAREST])
 
 
 def _route_and_answer(

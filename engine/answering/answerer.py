@@ -59,6 +59,7 @@ from .extractive.intent import (
     side_question,
 )
 from .named_documents import named_source
+from .nearest import quoted_passages
 from .packing import (
     Draft,
     PackedContext,
@@ -503,8 +504,10 @@ class LocalAnswerer:
     ) -> Answer:
         draft = attempt.draft
         citations = to_document_offsets(draft.citations, attempt.packed.spans)
-        starts = self._library.page_starts({each.document_id for each in citations})
+        told = (*citations, *draft.nearest)
+        starts = self._library.page_starts({each.document_id for each in told})
         is_plain = draft.abstained and not citations
+        read = on_pages(to_document_offsets(draft.nearest, attempt.packed.spans), starts)
         return Answer(
             question=question,
             text=in_script_of(question, draft.text) if is_plain else draft.text,
@@ -519,6 +522,7 @@ class LocalAnswerer:
             abstained=draft.abstained,
             short=draft.short,
             evidence=draft.evidence,
+            nearest=quoted_passages(read, attempt.packed.passages),
         )
 
     def _draft(

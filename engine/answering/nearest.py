@@ -1,7 +1,8 @@
 """Passages nearest to a question that the library does not answer.
 
-Of the best passages, one of each section, the sentence that shares most with the question and what
-follows it, so that a reader sees what is there instead, and the answer where it is there after all.
+First what was read best, where a reader has read. Then of the best passages, one of each section,
+the sentence that shares most with the question and what follows it, so that a reader sees what is
+there instead, and the answer where it is there after all.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from graph.text.cjk import count_han
 from ..retrieval.lexical_variants import lexical_variants
 from ..retrieval.passages import Sentence, split_passages
 from ..storage.tokenization import TokenWeight, tokens
-from ..types import NearestPassage, Passage
+from ..types import Citation, NearestPassage, Passage
 from .extractive.question_type import strip_question_words
 
 NEAREST = 3
@@ -35,6 +36,46 @@ def nearest_passages(
         sections.setdefault((passage.document_id, passage.headings), []).append(each)
     found = (_nearest(some, passages, wanted) for some in sections.values())
     return tuple(islice(found, NEAREST))
+
+
+def quoted_passages(
+    quotes: Sequence[Citation], passages: Sequence[Passage]
+) -> tuple[NearestPassage, ...]:
+    """Return quotes from `passages` in their order, the end of long ones left out."""
+    by_chunk = {passage.chunk_id: passage for passage in passages}
+    found = []
+    for quote in quotes[:NEAREST]:
+        passage = by_chunk.get(quote.chunk_id)
+        text = quote.quote[:LONGEST_CHARACTERS]
+        found.append(
+            NearestPassage(
+                document_id=quote.document_id,
+                chunk_id=quote.chunk_id,
+                title=quote.title,
+                heading=passage.headings[-1] if passage and passage.headings else "",
+                text=text,
+                start=quote.start,
+                end=quote.start + len(text),
+                score=passage.relevance if passage else 0.0,
+                page=quote.page,
+                origin=quote.origin,
+            )
+        )
+    return tuple(found)
+
+
+def apart(
+    found: Sequence[NearestPassage], shown: Sequence[Citation | NearestPassage]
+) -> tuple[NearestPassage, ...]:
+    """Return those that share no character with what is shown."""
+    return tuple(
+        one
+        for one in found
+        if not any(
+            each.document_id == one.document_id and each.start < one.end and one.start < each.end
+            for each in shown
+        )
+    )
 
 
 def _nearest(

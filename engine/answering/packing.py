@@ -28,11 +28,13 @@ class Draft:
 
     `evidence` is the probability, 0–1, that what was found holds the answer; None where nobody
     measured it.
-    `claims`, `grounding` and `unchecked` are as those of `Answer`.
+    `claims`, `grounding` and `unchecked` are as those of `Answer`; `nearest` is what was read best
+    where nothing is told.
     """
 
     text: str
     citations: tuple[Citation, ...] = ()
+    nearest: tuple[Citation, ...] = ()
     claims: tuple[Claim, ...] = ()
     grounding: float | None = None
     unchecked: str = ""

@@ -434,12 +434,13 @@ def _is_near(figures: Mapping[str, float], language: Language, *, is_excerpt: bo
 
 
 def _declined(draft: Draft, question: str, *, is_near: bool, detail: str) -> Draft:
-    """Abstain; with what is nearest where that may be the answer."""
+    """Abstain; tell what is nearest where that may be the answer, else keep it beside."""
     language = language_of(question)
     if not is_near:
-        return abstain(
+        declined = abstain(
             language, detail=detail, evidence=draft.evidence or 0.0, figures=draft.figures
         )
+        return replace(declined, nearest=draft.citations)
     text = f"{in_script_of(question, UNSURE[language])}\n\n{draft.text}"
     return replace(draft, text=text, abstained=True, short=None, detail=f"{detail}; {draft.detail}")
 

@@ -8,12 +8,19 @@ import pytest
 from llama_index.core.schema import Document
 
 from engine import Answer, KnowledgeEngine, Settings
-from engine.answering.nearest import LONGEST_CHARACTERS, NEAREST, nearest_passages
+from engine.answering.nearest import (
+    LONGEST_CHARACTERS,
+    NEAREST,
+    apart,
+    nearest_passages,
+    quoted_passages,
+)
+from engine.answering.packing import cite_span
 from engine.api.routes.chat_completions import _nearest
 from engine.plain_text import HEADINGS, nearest_lines, without_marks
 from engine.prompts import is_abstention
 from engine.tools.definitions import answer_lines, answer_value
-from engine.types import Passage
+from engine.types import Citation, Passage
 
 TEXTS = {
     "Berths": "The harbour has nine berths. Berth 4 takes the ferry to Vey.",
@@ -53,6 +60,29 @@ def test_a_section_in_two_passages_is_shown_once() -> None:
     twice = [passage("Ferry"), passage("Ferry", text="The ferry is white.", start=200)]
     found = nearest_passages("Who steers the ferry?", twice, weight=lambda _: 1.0)
     assert len(found) == 1
+
+
+def cited(one: Passage, start: int, end: int) -> Citation:
+    return cite_span(one, start, end, number=1)
+
+
+def test_what_was_read_best_is_told_at_its_place_and_its_end_left_out() -> None:
+    long = passage("Ferry", text="The ferry sails. " * 60, headings=("Sound", "Ferry"), start=40)
+    short, whole = cited(long, 17, 33), cited(long, 0, len(long.text))
+
+    first, second = quoted_passages([short, whole], [long])
+
+    assert (first.text, first.start, first.end) == ("The ferry sails.", 57, 73)
+    assert (first.heading, first.score) == ("Ferry", 0.4)
+    assert len(second.text) == second.end - second.start == LONGEST_CHARACTERS
+
+
+def test_what_is_shown_is_not_shown_again() -> None:
+    berths, ferry = passage("Berths"), passage("Ferry")
+    found = nearest_passages("Who steers the ferry?", [berths, ferry], weight=lambda _: 1.0)
+
+    assert [one.title for one in apart(found, [cited(berths, 20, 40)])] == ["Ferry"]
+    assert apart(found, [cited(passage("Museum"), 0, 10)]) == found
 
 
 def test_a_long_sentence_is_cut() -> None:
