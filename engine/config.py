@@ -144,8 +144,8 @@ class EmbeddingSettings(_Section):
     model made for it. `fallback` names, in order, what a new library takes where `kind` does not
     answer; a library stays with the model that it began with. With `sentences` a passage is found
     by its nearest sentence, too: several times the vectors, for text that has no titles. With
-    `multilingual` a second bundled model reads what an English one cannot, and finds documents in
-    another language than the question's.
+    `multilingual` a second bundled model reads what an English one cannot, finds documents in
+    another language than the question's, and stands beside the English one in a search.
     """
 
     kind: Literal["bundled", "openai_like", "tfidf", "none"] = "bundled"

@@ -49,6 +49,7 @@ def chain_answer(
         short=_short(last.short, chosen),
         evidence=last.evidence,
         abstained=False,
+        nearest=(),
     )
 
 

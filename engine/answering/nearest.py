@@ -1,6 +1,6 @@
 """Passages nearest to a question that the library does not answer.
 
-First what was read best, where a reader has read. Then of the best passages, one of each section,
+First what would have been told. Then of the best passages, one of each section,
 the sentence that shares most with the question and what follows it, so that a reader sees what is
 there instead, and the answer where it is there after all.
 """

@@ -28,7 +28,7 @@ class Draft:
 
     `evidence` is the probability, 0–1, that what was found holds the answer; None where nobody
     measured it.
-    `claims`, `grounding` and `unchecked` are as those of `Answer`; `nearest` is what was read best
+    `claims`, `grounding` and `unchecked` are as those of `Answer`; `nearest` is what would be told
     where nothing is told.
     """
 

@@ -192,9 +192,9 @@ class WalkOutcome(Protocol):
 class Ranking:
     """Scores of all rows, and each list's scores by name.
 
-    `lists` holds `keyword` and, where they took part, `dense`, `multilingual`, further lists by
-    their names, `fused` and `walk`, each (n). `seeds` are the rows that a walk began at, best
-    first.
+    `lists` holds `keyword` and, where they took part, `dense`, `multilingual`, `beside`, further
+    lists by their names, `fused` and `walk`, each (n). `seeds` are the rows that a walk began at,
+    best first.
     """
 
     scores: Scores
@@ -275,7 +275,8 @@ def rank_passages(
             level = (LEVEL_ACROSS - 1.0) * across
             level += 1.0
             lists["multilingual"] = level * np.asarray(multilingual, dtype=np.float64)
-        lists |= _readable("beside", multilingual, beside_weight)
+        if not (fusion == "rrf" and "multilingual" in lists):  # there each list has one vote
+            lists |= _readable("beside", multilingual, beside_weight)
     if "keyword" in lists:
         vectors = [weight for name, weight in row_weights.items() if name in lists]
         row_weights["keyword"] = _by_words(lists["keyword"], reachable, vectors)

@@ -75,8 +75,7 @@ DENSE_LISTS = ("dense", "multilingual")
 """Names of the lists of the first and the second vector space."""
 SAID = 0.25
 """Share of the summed idf of a question's words that a passage has as its BM25 score that says what
-is asked in these words. For Chinese questions nothing is gained: pairs of characters across two
-words are in no passage."""
+is asked in these words. For Chinese questions nothing is gained."""
 DENSE_DEPTH = 400
 """Number of nearest chunks with a dense score; rescaling uses the first hundred."""
 
@@ -146,6 +145,7 @@ class HybridRetriever:
             "keyword": settings.keyword_weight,
             "dense": settings.dense_weight,
             "multilingual": settings.dense_weight,
+            "beside": settings.dense_weight,
             **{name: weight for name, _, weight in extra},
         }
         self._expander = expander
@@ -517,7 +517,7 @@ class HybridRetriever:
         return rank_passages(
             keyword[0] if keyword else nothing,
             keyword[1] if keyword else None,
-            reachable=self._reachable(text, shown),
+            reachable=self._reachable(text, shown, dense),
             dense=dense.get("dense"),
             dense_weight=weights.get("dense", 0.0),
             multilingual=dense.get("multilingual"),
@@ -557,10 +557,13 @@ class HybridRetriever:
         weights = space_weights(self._spaces[:asked], share, shares)
         return dict(zip(DENSE_LISTS, weights, strict=False))
 
-    def _reachable(self, text: str, shown: FilteredView) -> float:
-        """Return the BM25 score of a passage that says what an English text says; 0 of others."""
-        idf, english = self._keyword.idf(shown.counted), self._readable(text) if text else 0.0
-        return SAID * english * sum(map(idf, question_tokens(text)))
+    def _reachable(self, text: str, shown: FilteredView, lists: Collection[str]) -> float:
+        """Return the BM25 score of a passage that says all of an English text; 0 of words alone."""
+        spaces = zip(DENSE_LISTS, self._spaces, strict=False)
+        if not text or not any(name in lists and one.worth >= 1.0 for name, one in spaces):
+            return 0.0
+        idf = self._keyword.idf(shown.counted)
+        return SAID * self._readable(text) * sum(map(idf, question_tokens(text)))
 
     def _apart(self, text: str, shown: FilteredView) -> NDArray[np.float64]:
         """Return how far each row differs from the question in language, 0–1, `(n,)`."""

@@ -146,10 +146,10 @@ def test_the_router_sends_global_questions_to_the_whole(answers: dict[str, Answe
     assert list(modes.values()).count("both") <= 4
 
 
-def test_global_search_covers_as_many_points_from_more_documents_than_local_at_equal_length(
+def test_global_search_covers_about_as_many_points_from_more_documents_than_local(
     library: Path, engine: KnowledgeEngine
 ) -> None:
-    """Within one point of 66."""
+    """At equal length; one point less is allowed, since passages are found better than before."""
     generous = Settings.model_validate(
         {
             "answer": {"max_sentences": 40, "budget_tokens": 20_000, "min_evidence": 0.0},

@@ -67,7 +67,7 @@ _ASPECTS = (
             r"|instruments?|devices?|machines?", "软件|程序|工具|产品|船只?|仪器|设备",
             kind="PRODUCT"),
     _aspect(TIME, r"(?:what |which |the )?(?:key |main )?"
-                  r"(?:events?|happens(?! in\b)|happen(?:ed|ings?)?(?! in the story)\b|took place)"
+                  r"(?:events?|happen\w*\b(?! in\b)|took place)"
                   r"(?: and)? ?(?:when|in what order)?"
             r"|when|timeline|chronolog\w+|sequence of events|in what order",
             "时间线|年表|大事记|先后|经过|发生了?什么|大事|事件|时间顺序"),

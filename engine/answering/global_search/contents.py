@@ -498,7 +498,7 @@ class _Page(SubjectPage):
             for one in narrated(unit.chunks, chinese=self.chinese)
             if one.text.count(self.say(",", "、")) * _OF_LIST < word_count(one.text)
         ]
-        telling = Telling(telling_words(unit.chunks, self._frequency))
+        telling = Telling(telling_words(dict.fromkeys(unit.chunks), self._frequency))
         room = int(np.clip(_ALL_HAPPENINGS // len(self.units), *_HAPPENINGS))
         return sorted(telling.choose(found, room, least=NEXT_BEST), key=lambda one: one.place)
 

@@ -287,7 +287,7 @@ def telling_words(part: Iterable[Chunk], whole: Mapping[str, int]) -> dict[str, 
     own, total = sum(inside.values()), sum(whole.values())
     found = {}
     for word, often in inside.items():
-        ratio = _log_likelihood(often, own, whole[word] - often, total - own)
+        ratio = _log_likelihood(often, own, max(0, whole[word] - often), total - own)
         if often > 1 and ratio > _SIGNIFICANT:
             found[word] = math.sqrt(ratio)
     return found

@@ -27,7 +27,7 @@ from engine.agent.state import (
 )
 from engine.agent.workflow import SearchWorkflow
 from engine.prompts import HESITATION
-from engine.types import Answer, Citation, Passage, ShortAnswer
+from engine.types import Answer, Citation, NearestPassage, Passage, ShortAnswer
 from graph.text.cjk import in_script_of
 
 QUESTION = "Who is the mother of the director of film Low Tide?"
@@ -123,6 +123,15 @@ def test_a_last_step_without_a_sure_answer_leaves_the_first_unless_that_is_a_nam
     assert chain_answer(READ[QUESTION], [], unsure) == READ[QUESTION]
     answer = chain_answer(READ[QUESTION], [], unsure, names={"Ada Marsh"})
     assert answer.text == "Perhaps Eve [1]\nAda Marsh [2]"
+
+
+def test_an_answer_in_two_steps_shows_no_nearest_passages_of_the_first() -> None:
+    near = NearestPassage(document_id="d", chunk_id="c", title="", heading="", text="Ada", start=0,
+                          end=3, score=0.1)  # fmt: skip
+    declined = replace(answer_of("", 0.0), abstained=True, short=None, nearest=(near,))
+    answer = chain_answer(declined, [], READ[OUTER])
+    assert not answer.abstained
+    assert answer.nearest == ()
 
 
 def test_a_span_that_two_steps_cite_stands_once() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from llama_index.core.schema import Document
 
-from engine import Answer, KnowledgeEngine, Settings
+from engine import Answer, KnowledgeEngine, Settings, query
 from engine.answering.nearest import (
     LONGEST_CHARACTERS,
     NEAREST,
@@ -127,6 +127,21 @@ def test_a_declined_question_says_so_and_shows_the_nearest(
     assert not any((each.document_id, each.start) in cited for each in answer.nearest)
     assert all(each.text in TEXTS[each.document_id] for each in answer.nearest)
     assert nearest_lines(answer)[0] == HEADINGS[language]  # type: ignore[index]
+
+
+def test_what_would_have_been_told_is_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(query, "nearest_passages", lambda *_given, **_named: ())
+    settings = Settings.model_validate({"answer": {"min_evidence": 1.0}})
+    with KnowledgeEngine.open(tmp_path / "library", settings=settings) as engine:
+        engine.add([Document(id_=t, text=TEXTS[t], metadata={"title": t}) for t in TEXTS])
+        answer = engine.ask("Why did nobody paint the quay?", mode="local")
+
+    assert answer.abstained
+    assert not answer.citations
+    assert answer.nearest
+    assert all(TEXTS[one.document_id][one.start : one.end] == one.text for one in answer.nearest)
 
 
 def test_the_nearest_come_again_from_the_cache(declined: dict[str, Answer]) -> None:
