@@ -267,28 +267,37 @@ def rank_passages(
     """
     lists = _lists(lexical_body, lexical_title, dense, dense_weight)
     row_weights = {"dense": np.asarray(dense_weight, dtype=np.float64)}
+    across = np.asarray(apart, dtype=np.float64)
     if multilingual is not None:
-        across = np.asarray(apart, dtype=np.float64)
         row_weights["multilingual"] = np.asarray(multilingual_weight, dtype=np.float64)
         row_weights["beside"] = np.asarray(beside_weight, dtype=np.float64)
-        if row_weights["multilingual"].any():
-            level = (LEVEL_ACROSS - 1.0) * across
-            level += 1.0
-            lists["multilingual"] = level * np.asarray(multilingual, dtype=np.float64)
-        if not (fusion == "rrf" and "multilingual" in lists):  # there each list has one vote
-            lists |= _readable("beside", multilingual, beside_weight)
+        second = _second_lists(multilingual, multilingual_weight, beside_weight, across)
+        if fusion == "rrf" and "multilingual" in second:
+            second.pop("beside", None)  # there each model has one vote
+        lists |= second
     if "keyword" in lists:
         vectors = [weight for name, weight in row_weights.items() if name in lists]
-        row_weights["keyword"] = _by_words(lists["keyword"], reachable, vectors)
-        if multilingual is not None:
-            heard = _heard_across(lists["keyword"], across)
-            row_weights["keyword"] = row_weights["keyword"] * heard
+        said = _by_words(lists["keyword"], reachable, vectors)
+        heard = 1.0 if multilingual is None else _heard_across(lists["keyword"], across)
+        row_weights["keyword"] = said * heard
     lists |= {name: np.asarray(some, np.float64) for name, some in (further or {}).items()}
     lists = lists or {"keyword": np.zeros(0)}
     fused = _fused(lists, row_weights, fusion=fusion, weights=weights or {})
     if decay is not None:
         fused = fused * np.asarray(decay, dtype=np.float64)
     return Ranking(scores=fused, lists={**lists, "fused": fused})
+
+
+def _second_lists(
+    cosines: npt.ArrayLike, weight: Weight, beside: Weight, across: Scores
+) -> dict[str, Scores]:
+    """Return the lists of the second model by name: over all rows, and of those that both read."""
+    lists: dict[str, Scores] = {}
+    if np.any(np.asarray(weight)):
+        level = (LEVEL_ACROSS - 1.0) * across
+        level += 1.0
+        lists["multilingual"] = level * np.asarray(cosines, dtype=np.float64)
+    return lists | _readable("beside", cosines, beside)
 
 
 def _by_words(keyword: Scores, reachable: float, vectors: Sequence[Scores]) -> Scores:

@@ -146,10 +146,9 @@ def test_the_router_sends_global_questions_to_the_whole(answers: dict[str, Answe
     assert list(modes.values()).count("both") <= 4
 
 
-def test_global_search_covers_about_as_many_points_from_more_documents_than_local(
+def test_global_search_covers_as_many_points_from_more_documents_than_local_at_equal_length(
     library: Path, engine: KnowledgeEngine
 ) -> None:
-    """At equal length; one point less is allowed, since passages are found better than before."""
     generous = Settings.model_validate(
         {
             "answer": {"max_sentences": 40, "budget_tokens": 20_000, "min_evidence": 0.0},
@@ -172,7 +171,7 @@ def test_global_search_covers_about_as_many_points_from_more_documents_than_loca
     points = sum(len(question["points"]) for question in of_type("global"))
     print(f"\npoints covered of {points}: global {totals[0]}, local {totals[1]}; "
           f"documents cited: global {totals[2]}, local {totals[3]}")  # fmt: skip
-    assert totals[0] >= totals[1] - 1
+    assert totals[0] >= totals[1]
     assert totals[2] > 2 * totals[3]
 
 

@@ -6,6 +6,7 @@ import logging
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 from llama_index.core import MockEmbedding
@@ -16,6 +17,8 @@ from engine.cli.main import app
 from engine.embeddings.model_files import EMBEDDING, models_folder
 from engine.embeddings.model_files import MULTILINGUAL as SECOND
 from engine.embeddings.wrappers import EmbeddingUnavailable
+from engine.retrieval import retriever
+from engine.retrieval.fusion import Ranking, rank_passages
 
 ENGLISH = "bge-small-en-v1.5/int8"
 MULTILINGUAL = "multilingual-e5-small/int8"
@@ -126,6 +129,39 @@ def test_two_english_texts_are_compared_by_both_models(tmp_path: Path) -> None:
             engine.add_text(TEXTS[name], document_id=name, title="")
         passage = engine.retrieve("What does the station measure?")[0]
     assert {"dense", "beside"} <= passage.scores.keys()
+
+
+def test_a_weight_of_nil_for_vectors_is_that_of_both_models(tmp_path: Path) -> None:
+    weights = {"fusion": "weighted_score", "dense_weight": 0.0, "walk": False}
+    settings = Settings.model_validate({"retrieve": weights})
+    with KnowledgeEngine.open(tmp_path / "library", settings=settings) as engine:
+        gauge = "A gauge at the quay records how high seawater stands."
+        for name, text in {**TEXTS, "gauge": gauge}.items():
+            engine.add_text(text, document_id=name, title="")
+        found = engine.retrieve("What does the station measure?")
+    assert [passage.document_id for passage in found] == ["station"]  # no other has its words
+
+
+@pytest.mark.parametrize(("kind", "is_weighed"), [("bundled", True), ("tfidf", False)])
+def test_bm25_is_weighed_by_what_it_says_beside_models_that_read_meaning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, is_weighed: bool
+) -> None:
+    told: list[float] = []
+
+    def ranked(*given: Any, reachable: float, **named: Any) -> Ranking:
+        told.append(reachable)
+        return rank_passages(*given, reachable=reachable, **named)
+
+    monkeypatch.setattr(retriever, "rank_passages", ranked)
+    settings = Settings.model_validate({"embedding": {"kind": kind}})
+    with KnowledgeEngine.open(tmp_path / "library", settings=settings) as engine:
+        for name in ("station", "bread"):
+            engine.add_text(TEXTS[name], document_id=name, title="")
+        engine.retrieve("What does the station measure?")
+        engine.retrieve("测量什么？")
+    english, chinese = told
+    assert (english > 0.0) == is_weighed
+    assert chinese == 0.0
 
 
 def test_the_second_model_can_be_switched_off_and_a_multilingual_one_turns_it_off(

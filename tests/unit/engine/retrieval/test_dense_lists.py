@@ -121,6 +121,28 @@ def test_words_count_as_much_as_all_vectors() -> None:
     assert ranking.scores[:2].tolist() == pytest.approx([0.5, 0.5])
 
 
+def test_by_ranks_each_model_has_one_vote() -> None:
+    """A mixed library has a list of the second model over all rows; that alone counts."""
+    lists = {
+        fusion: rank_passages(
+            np.array([1.0, 2.0, 0.0]),
+            dense=np.array([0.7, 0.6, 0.0]),
+            dense_weight=np.array([1.0, 1.0, 0.0]),
+            multilingual=np.array([0.8, 0.9, 0.7]),
+            multilingual_weight=np.array([0.0, 0.0, 1.0]),
+            beside_weight=np.array([0.7, 0.7, 0.0]),
+            fusion=fusion,
+        ).lists
+        for fusion in ("rrf", "score")
+    }
+    assert set(lists["score"]) - set(lists["rrf"]) == {"beside"}
+    english = rank_passages(
+        None, dense=np.array([0.7]), multilingual=np.array([0.8]), multilingual_weight=0.0,
+        beside_weight=0.7, fusion="rrf",
+    )  # fmt: skip
+    assert "beside" in english.lists
+
+
 def test_a_second_list_alone_ranks() -> None:
     ranking = rank_passages(None, multilingual=np.array([0.1, 0.3]), multilingual_weight=1.0)
     assert ranking.order.tolist() == [1, 0]
