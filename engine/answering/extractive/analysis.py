@@ -135,10 +135,28 @@ def analyse(
                 question, weighed, chains, asked=asked, wanted=wanted, reader=read, types=types
             )
             shown = rank_read_spans(found, matrix, kind=asked.kind)
+        shown = [each for each in shown if not _is_of_another(weighed, each.row, wanted)]
         span = _shown(question, asked, shown, weighed)
         if span is not None and span.row not in rows:  # it stands beside the selected one
             rows = [span.row if units[row] == units[span.row] else row for row in rows]
     return Analysis(question, asked, wanted, passages, weighed, rows, span, compared, units)
+
+
+def _is_of_another(
+    weighed: Sequence[ScoredSentence], row: int, wanted: Mapping[str, float]
+) -> bool:
+    """Check for a sentence on another page that says nothing of a thing whose page was found.
+
+    The question names that page (`wanted`), two words at least; *The institute has 130 staff* is no
+    answer for a station. What another sentence leads to may be.
+    """
+    one = weighed[row]
+    titles = {each.sentence.title for each in weighed}
+    named = [title for title in titles if len(title) > 1 and title <= wanted.keys()]
+    if not named or one.hop is not None or one.sentence.title in named:
+        return False
+    said = one.sentence.terms | one.sentence.title
+    return all(said.isdisjoint(title) for title in named)
 
 
 def _shown(

@@ -310,7 +310,7 @@ def around(
     if block is None:
         return None
     best = Best(block=block, score=0.0, logit=None)
-    return extended(best, passage, text_at, whole=AROUND_WORDS, longest=AROUND_WORDS)
+    return extended(best, passage, text_at, whole=AROUND_WORDS, longest=AROUND_WORDS, may_cut=True)
 
 
 def nearest_excerpt(

@@ -31,6 +31,8 @@ STANDS_ALONE = 90
 """Words from which on a block is not joined with what stands before it."""
 LED_WORDS = 300
 """Most words of an excerpt that goes on with the list that it leads to."""
+REST_WORDS = 60
+"""Words of the rest of a paragraph that is told whole rather than cut, at most."""
 ITEM_WORDS = 5
 """A beginning of an item with fewer words goes on with the next sentence."""
 LISTED = ("list", "entry")
@@ -161,10 +163,12 @@ def extended(
     whole: int = WHOLE_WORDS,
     longest: int = LONGEST_WORDS,
     has_steps: bool = False,
+    may_cut: bool = False,
 ) -> Excerpt:
     """Show a short section whole; else continue a short block with the next, and cut a long one.
 
-    `has_steps`: goes on to the last code that is to be typed within `LED_WORDS`.
+    `has_steps`: goes on to the last code that is to be typed within `LED_WORDS`. `may_cut`: cuts a
+    paragraph of which at most `REST_WORDS` are left, too.
     """
     source, block = _around(best.block, passage, text_at)
     blocks = split_blocks([source])
@@ -192,7 +196,9 @@ def extended(
             is_longer = is_typed or (is_led and other.form in LISTED)
             if is_longer and longest == LONGEST_WORDS:
                 longest = LED_WORDS
-    end = speech_end(text, start, start + cut_long(text[start:end], words=longest))
+    cut = start + cut_long(text[start:end], words=longest)
+    cut = cut if may_cut else _paragraph_end(text, cut, end)
+    end = speech_end(text, start, cut)
     lead = None
     if best.lead is not None:
         first, last = (place + passage.start - source.start for place in best.lead)
@@ -208,6 +214,16 @@ def extended(
         lead=lead,
         likely=best.likely,
     )
+
+
+def _paragraph_end(text: str, cut: int, end: int) -> int:
+    """Return where the prose ends that was cut, where that is near, and `end` at most."""
+    rest = text[cut:end].partition("\n\n")[0]
+    is_near = count_words(rest) <= REST_WORDS and not _ITEM_OR_ROW.search(rest)
+    return cut + len(rest.rstrip()) if is_near else cut
+
+
+_ITEM_OR_ROW = re.compile(r"^[ \t]*(?:[-*+•|]|\d{1,3}[.)]|```)", re.MULTILINE)
 
 
 _ANNOUNCES = re.compile(

@@ -31,7 +31,9 @@ from engine.answering.extractive.blocks import (
 from engine.answering.extractive.chinese.known_as import KnownAs
 from engine.answering.extractive.evidence import MOST_UNSAID, answers_probability
 from engine.answering.extractive.extent import (
+    Best,
     Excerpt,
+    extended,
     render_excerpt,
     speech_end,
     unit_of,
@@ -2050,3 +2052,25 @@ def test_a_block_of_a_passage_that_is_found_better_is_read_before_others_of_one_
     blocks = split_blocks(passages)
     found = weigh_blocks(blocks, passages, weighed, wanted)
     assert [one.block.passage for one in found] == [1, 0, 0]
+
+
+LONG = " ".join(["The winch pulls the net over the side in calm water."] * 20)
+
+
+@pytest.mark.parametrize(
+    ("rest", "is_whole"),
+    [
+        pytest.param(" ".join(["It has a brake of oak."] * 4), True, id="near"),
+        pytest.param(" ".join(["It has a brake of oak."] * 15), False, id="far"),
+        pytest.param("It has\n- a brake of oak\n- a pawl", False, id="a-list"),
+    ],
+)
+def test_a_paragraph_that_ends_near_the_cut_is_told_whole(rest: str, *, is_whole: bool) -> None:
+    text = f"{LONG} {rest} So the winch is slow."
+    passage = _passage(text)
+    *_, last = split_blocks([passage])
+    block = replace(last, start=0, text=text)
+
+    told = extended(Best(block=block, score=0.0, logit=None), passage, None)
+
+    assert told.text.endswith("So the winch is slow.") is is_whole

@@ -141,3 +141,33 @@ def test_the_reader_has_no_say_in_what_dates_decide() -> None:
     assert right_probability({**decided, "logit": -8.0}) == right_probability(
         {**decided, "logit": 8.0}
     )
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_told"),
+    [
+        pytest.param("The institute has 130 staff and a wave basin.", False, id="another-page"),
+        pytest.param("The station has 130 staff and a wave basin.", True, id="names-it"),
+    ],
+)
+def test_what_another_page_says_of_itself_is_no_short_answer(
+    sentence: str, *, is_told: bool
+) -> None:
+    pages = {"Hallam Institute": sentence, "Vey Station": "It lies on a cape and has a boat."}
+    found = [
+        Passage(
+            text=text, score=1.0, relevance=0.9, document_id=title, chunk_id=title, title=title,
+            start=0, end=len(text),
+        )
+        for title, text in pages.items()
+    ]  # fmt: skip
+
+    draft = extractive_answer(
+        "How many staff does the Vey Station have?",
+        found,
+        weight=lambda _: 1.0,
+        read=SeeingReader("130", 8.0),
+        min_evidence=0.0,
+    )
+
+    assert (draft.short is not None and draft.short.text == "130") is is_told
