@@ -135,28 +135,31 @@ def analyse(
                 question, weighed, chains, asked=asked, wanted=wanted, reader=read, types=types
             )
             shown = rank_read_spans(found, matrix, kind=asked.kind)
-        shown = [each for each in shown if not _is_of_another(weighed, each.row, wanted)]
+        pages = _named_pages(weighed, wanted)
+        shown = [each for each in shown if not _is_of_another(weighed[each.row], pages)]
         span = _shown(question, asked, shown, weighed)
         if span is not None and span.row not in rows:  # it stands beside the selected one
             rows = [span.row if units[row] == units[span.row] else row for row in rows]
     return Analysis(question, asked, wanted, passages, weighed, rows, span, compared, units)
 
 
-def _is_of_another(
-    weighed: Sequence[ScoredSentence], row: int, wanted: Mapping[str, float]
-) -> bool:
-    """Check for a sentence on another page that says nothing of a thing whose page was found.
-
-    The question names that page (`wanted`), two words at least; *The institute has 130 staff* is no
-    answer for a station. What another sentence leads to may be.
-    """
-    one = weighed[row]
+def _named_pages(
+    weighed: Sequence[ScoredSentence], wanted: Mapping[str, float]
+) -> list[frozenset[str]]:
+    """Return the titles, of two words at least, that a question names whole."""
     titles = {each.sentence.title for each in weighed}
-    named = [title for title in titles if len(title) > 1 and title <= wanted.keys()]
-    if not named or one.hop is not None or one.sentence.title in named:
+    return [title for title in titles if len(title) > 1 and title <= wanted.keys()]
+
+
+def _is_of_another(one: ScoredSentence, pages: Sequence[frozenset[str]]) -> bool:
+    """Check for a sentence on another page than the named ones that says nothing of them.
+
+    *The institute has 130 staff* is no answer for a station. What another sentence leads to may be.
+    """
+    if not pages or one.hop is not None or one.sentence.title in pages:
         return False
     said = one.sentence.terms | one.sentence.title
-    return all(said.isdisjoint(title) for title in named)
+    return all(said.isdisjoint(title) for title in pages)
 
 
 def _shown(
