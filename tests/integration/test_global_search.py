@@ -776,3 +776,21 @@ def test_a_topic_of_which_one_document_tells_most_is_told_by_those_of_its_sectio
     ]
     assert {"Ferry", "Bank"} <= set(lines[-1].partition(": ")[2].split("; "))
     assert "oak" not in answer.text
+
+
+def test_each_of_a_few_documents_is_told_with_its_sections_and_names(tmp_path: Path) -> None:
+    told = (f"## {name}\n\n{said}\n\n{REST}\n" for name, said in SECTIONS.items())
+    with KnowledgeEngine.open(tmp_path / "library") as engine:
+        chronicle = "\n".join(("# Chronicle of Vey\n", *told))
+        engine.add_text(chronicle, document_id="chronicle.md", title="Chronicle of Vey")
+        for name, text in TOLD.items():
+            engine.add_text(text, document_id=name, title=text[2 : text.index("\n")])
+        answer = engine.ask("What are these documents about?", mode="global")
+
+    blocks = answer.text.split("\n\n")
+    chronicle_told = next(each for each in blocks if each.startswith("Chronicle of Vey"))
+    assert chronicle_told.splitlines()[-1].startswith("- Sections: ")
+    assert set(chronicle_told.splitlines()[-1].removeprefix("- Sections: ").split("; ")) <= {
+        *SECTIONS
+    }
+    assert not any("Sections:" in each for each in blocks if "Chronicle" not in each)

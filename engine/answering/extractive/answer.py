@@ -564,7 +564,7 @@ def _in_context(
     """Return the sentence that says a fact, with what leads to it, and the block around it.
 
     Of `excerpts`, which tell it at one place, it is the sentence where the answer is read; none
-    where that is an item or a row, which is shown with its like.
+    where that is a row of a table, which is shown with its like.
     """
     if excerpts:
         row = _sentence_at(excerpts[0], analysis, read)
@@ -622,9 +622,6 @@ def _further(
     ]
 
 
-_BEHIND_MARK = re.compile(r"(?:^|\n)[ \t]*(?:[-*+•|]|\d{1,3}[.)])[ \t]*\Z")
-
-
 def _sentence_at(excerpt: Excerpt, analysis: Analysis, read: Reader | None) -> int | None:
     """Return the row of the sentence of an excerpt in which the answer is read."""
     if not isinstance(read, SpanReader):
@@ -634,8 +631,7 @@ def _sentence_at(excerpt: Excerpt, analysis: Analysis, read: Reader | None) -> i
         sentence, passage = each.sentence, analysis.passages[each.sentence.passage]
         start, end = (passage.start + at for at in (sentence.start, sentence.end))
         if passage.chunk_id == excerpt.source.chunk_id and start <= place < end:
-            in_list = sentence.columns or _BEHIND_MARK.search(passage.text[: sentence.start])
-            return None if in_list else row
+            return None if sentence.columns else row
     return None
 
 

@@ -29,6 +29,7 @@ from .block_candidates import (
 )
 from .blocks import (
     ExcerptBlock,
+    entry_term,
     is_of_term,
 )
 from .evidence import probability
@@ -265,9 +266,7 @@ def _list_start(row: int, candidates: Sequence[WeighedBlock], scores: NDArray[np
 
 def _shows(intent: Intent, block: ExcerptBlock, question: str) -> bool:
     """Check a block, or the heading that it is the first of, for the signs of an intent."""
-    heading = block.heading if block.place == 0 else ""
-    if block.form == "entry":
-        heading = block.text.partition("\n")[0].lstrip("-*+•| ")
+    heading = entry_term(block) or (block.heading if block.place == 0 else "")
     if is_defined_by(heading, intent, question):
         return True
     return shows_intent(intent, block.text, question)

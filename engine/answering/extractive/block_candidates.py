@@ -21,7 +21,7 @@ from ...storage.graph_api import bare_heading, sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
 from ..openings import read_title
-from .blocks import WINDOW_WORDS, ExcerptBlock, count_words, split_blocks
+from .blocks import APART, WINDOW_WORDS, ExcerptBlock, count_words, entry_term, split_blocks
 from .extent import Best, Excerpt, extended, in_section, is_title, short_excerpt
 from .sentence_scoring import ScoredSentence
 
@@ -101,7 +101,7 @@ def join_windows(blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]) ->
         last = found[-1] if found else None
         if last is not None and (last.passage, last.section) == (block.passage, block.section):
             text = passages[block.passage].text[last.start : block.end]
-            is_entry = "entry" in (last.form, block.form)
+            is_entry = last.form in APART or block.form in APART
             if count_words(text) <= WINDOW_WORDS and not is_entry and not is_title(block):
                 found[-1] = replace(last, end=block.end, text=text)
                 continue
@@ -129,7 +129,7 @@ def weigh_blocks(
             and block.start <= each.sentence.start < block.end
         ]
         if inside:
-            headings = [block.heading, *block.text.splitlines()[: block.form == "entry"]]
+            headings = [block.heading, entry_term(block)]
             agreement = max(_agreement(each, wanted) for each in headings)
             prior = max(inside) + HEADING * agreement
             found.append(WeighedBlock(block=block, prior=prior))
@@ -357,10 +357,10 @@ def items_of_sides(
     found: defaultdict[tuple[int, int], dict[int, ExcerptBlock]] = defaultdict(dict)
     for block in blocks:
         is_near = beside is None or in_section(block, beside)
-        if block.form not in ("list", "entry") or not all(wanted) or not is_near:
+        if block.form not in ("list", *APART) or not all(wanted) or not is_near:
             continue
         of_section = found[block.passage, block.section]
-        for term, item in _items(block, passages[block.passage].text):
+        for term, item in list_items(block, passages[block.passage].text):
             for row, words in enumerate(wanted):
                 is_told = row in of_section or item in of_section.values()
                 if not is_told and words == (term if beside is None else term[: len(words)]):
@@ -371,8 +371,15 @@ def items_of_sides(
     return []
 
 
-def _items(block: ExcerptBlock, source: str) -> Iterator[tuple[list[str], ExcerptBlock]]:
-    """Give the items of a list: the words of its term, and the item with what is below it."""
+def list_items(
+    block: ExcerptBlock, source: str, *, least: int = LEAST_WORDS
+) -> Iterator[tuple[list[str], ExcerptBlock]]:
+    """Give the items of a list: the words of its term, and the item with what is below it.
+
+    Those that say less than `least` words are left out. A paragraph with a title is one item.
+    """
+    if block.form == "titled":
+        yield tokens(entry_term(block)), block
     lines = block.text.splitlines(keepends=True)
     starts = [sum(map(len, lines[:row])) for row in range(len(lines) + 1)]
     marks = [_ITEM.match(line) for line in lines]
@@ -387,7 +394,7 @@ def _items(block: ExcerptBlock, source: str) -> Iterator[tuple[list[str], Excerp
         text = block.text[starts[row] : starts[len(lines) if last is None else last]].rstrip()
         told = text.partition("\n")[2] or mark[2]
         term = _TERM.match(mark[2])
-        if term is not None and count_words(told) >= LEAST_WORDS:
+        if term is not None and count_words(told) >= least:
             start = block.start + starts[row]
             item = replace(block, form="entry", start=start, end=start + len(text), text=text)
             yield tokens(term[1]), item

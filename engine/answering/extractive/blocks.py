@@ -23,7 +23,10 @@ from ...storage.graph_api import sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
 
-Form = Literal["prose", "list", "entry", "code", "table"]
+Form = Literal["prose", "list", "entry", "titled", "code", "table"]
+APART: tuple[Form, ...] = ("entry", "titled")
+"""Forms of what stands by itself among its like: items that explain terms, and paragraphs that
+begin with a term, a year or a title in bold type."""
 
 LONGEST_CAPTION = 80
 """Words of a paragraph that still counts as the caption of what stands below it."""
@@ -35,6 +38,8 @@ ENTRIES, LISTED_WORDS = 3, 60
 """From so many terms on, each above one deeper item, a list explains them, and from two on where it
 has no other items; it is parted from so many words on."""
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
+_RUN_IN = re.compile(r"(?:\*\*|__)([^*_\n]{1,80}?)[.:?!。：？！]?(?:\*\*|__)[.:：]?(?=\s+\S)")
+"""Beginning in bold type of a paragraph that goes on behind it."""
 _INDENTED = re.compile(r"[ \t]{2,}\S")
 _GOES_ON = re.compile(r"[a-z,;.)](?!\))")
 
@@ -136,8 +141,16 @@ def code_end(text: str) -> int:
 
 def is_of_term(block: ExcerptBlock, question: str) -> bool:
     """Check for the entry of a term that the question names."""
-    term = set(tokens(block.text.partition("\n")[0])) if block.form == "entry" else set()
+    term = set(tokens(entry_term(block)))
     return bool(term) and term <= set(tokens(question))
+
+
+def entry_term(block: ExcerptBlock) -> str:
+    """Return the term, year or title with which an entry begins; empty for other blocks."""
+    if block.form not in APART:
+        return ""
+    titled = _RUN_IN.match(block.text)
+    return titled[1] if titled else block.text.partition("\n")[0].lstrip("-*+•| ")
 
 
 def _last_heading(section: Section) -> int:
@@ -170,7 +183,29 @@ def _joined(text: str, section: Section) -> list[tuple[int, int, Form]]:
         else:
             joined.append((block.start, block.end, form))
         last = form
-    return joined
+    return _with_titled(text, joined)
+
+
+def _with_titled(text: str, joined: Sequence[tuple[int, int, Form]]) -> list[tuple[int, int, Form]]:
+    """Part the paragraphs of a glossary, a chronicle or the like from each other.
+
+    Each begins with a term, a year or a title in bold type; what follows it up to the next one
+    belongs to it, where both are short enough to be read at once.
+    """
+    begins = [form == "prose" and _RUN_IN.match(text, start) for start, _, form in joined]
+    terms = [begun[1] for begun in begins if begun]
+    if len(terms) < ENTRIES or len({*terms}) < len(terms):  # those who speak do so again
+        return list(joined)
+    found: list[tuple[int, int, Form]] = []
+    for (start, end, form), begun in zip(joined, begins, strict=True):
+        first, _, last = found[-1] if found else (start, end, form)
+        if begun:
+            found.append((start, end, "titled"))
+        elif last == "titled" and count_words(text[first:end]) <= WINDOW_WORDS:
+            found[-1] = (first, end, "titled")
+        else:
+            found.append((start, end, form))
+    return found
 
 
 def _without_long(

@@ -27,6 +27,7 @@ from ..packing import TextAt
 from ..passage_order import direct_rows
 from .best_block import (
     CLOSE,
+    LEADS,
     MORE_BLOCKS,
     READ_BLOCKS,
     UNSURE,
@@ -41,6 +42,7 @@ from .block_candidates import (
     is_of_all,
     items_of_sides,
     join_windows,
+    list_items,
     names_side,
     promised,
     read_text,
@@ -51,6 +53,7 @@ from .blocks import (
     WINDOW_WORDS,
     ExcerptBlock,
     count_words,
+    entry_term,
     split_blocks,
 )
 from .evidence import probability
@@ -71,7 +74,7 @@ from .extent import (
     short_excerpt,
     speech_end,
 )
-from .intent import Intent, compared_sides, question_of_side
+from .intent import Intent, asked_subject, compared_sides, question_of_side
 from .question_type import leading_question
 from .read_spans import SpanReader
 from .sentence_scoring import ScoredSentence
@@ -140,6 +143,8 @@ def choose_excerpts(
     best, *close = best_blocks(
         question, intent, candidates[:most], passages, wanted=wanted, read=read, is_alone=False
     )
+    if intent == "definition":
+        best = _of_own_term(question, best, passages[best.block.passage])
     listed = _siblings(best.block, blocks) if intent == "list" else []
     if len(listed) >= SIBLINGS and (_FOR_EACH.search(question) or not _holds_a_list(best.block)):
         return [listed_sections(best, listed, passages)]
@@ -163,6 +168,21 @@ _FOR_EACH = re.compile(
     r"\b(?:(?:for each|per) [a-z]+|by (?:country|kind|language|region|topic|type|year))\W*$", re.I
 )
 """A list that is asked for in parts: *the mailing lists by language*."""
+
+
+def _of_own_term(question: str, best: Best, passage: Passage) -> Best:
+    """Return of a list or a glossary the entry whose term is what a question asks about.
+
+    It answers by its form, however short it is. Another block is returned as it is.
+    """
+    subject, block = tokens(asked_subject(question)), best.block
+    entries = [(tokens(entry_term(block)), block)]
+    if block.form == "list":
+        entries = list(list_items(block, passage.text, least=1))
+    own = next((entry for term, entry in entries if subject and term == subject), None)
+    if own is None:
+        return best
+    return replace(best, block=own, logit=None if best.logit is None else max(best.logit, LEADS))
 
 
 def _holds_a_list(block: ExcerptBlock) -> bool:

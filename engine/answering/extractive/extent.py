@@ -11,6 +11,7 @@ from ...storage.tokenization import tokens
 from ...types import Passage
 from ..packing import TextAt
 from .blocks import (
+    APART,
     LONGEST_WORDS,
     WINDOW_WORDS,
     ExcerptBlock,
@@ -176,9 +177,11 @@ def extended(
     rest = _rest(block, blocks)
     section = _section_start(block, blocks, source)
     last = rest[-1].end if rest else end
-    if section is not None and count_words(text[section:last]) <= whole:
+    if block.form in APART:
+        pass  # one of many of its kind
+    elif section is not None and count_words(text[section:last]) <= whole:
         start, end, longest = section, last, max(longest, whole)
-    elif block.form != "entry":
+    else:
         start = _standing_start(block, blocks, longest=longest)
         is_led = False
         typed = [each.end for each in rest if has_steps and each.form == "code"]
@@ -450,6 +453,8 @@ def _around(
     )
     start, end = block.start + len(before), block.end + len(before)
     touched = [one for one in split_blocks([wide]) if one.start < end and start < one.end]
+    if block.form in APART:  # the item of a list stays apart from it
+        touched = [one for one in touched if one.form in APART]
     if touched:
         end = max(end, touched[-1].end)
         if count_words(wide.text[touched[0].start : end]) <= LONGEST_WORDS:
@@ -503,7 +508,7 @@ def with_adjoining_blocks(
 
     A long one is not joined with those before it: what answers would come late.
     """
-    if block.form == "entry":
+    if block.form in APART:
         return block
     text = passages[block.passage].text
     is_long = count_words(block.text) >= STANDS_ALONE

@@ -299,7 +299,7 @@ def is_defined_by(heading: str, intent: Intent, question: str) -> bool:
     """
     if intent != "definition":
         return False
-    subject = _subject(question).casefold()
+    subject = asked_subject(question).casefold()
     title = _asked_out(_NUMBER.sub("", heading)).casefold()
     return bool(subject) and title in (subject, f"{subject}s")
 
@@ -313,7 +313,7 @@ def asked_person(question: str) -> str:
     if question_intent(question) != "definition":
         return ""
     question = leading_question(question)
-    subject = _subject(question)
+    subject = asked_subject(question)
     if language_of(question) == "zh":
         is_person = re.search("谁|何人|什么人", simplified(question))
         return subject if is_person and len(subject) <= LONGEST_NAME else ""
@@ -321,7 +321,7 @@ def asked_person(question: str) -> str:
 
 
 def _defines(text: str, question: str) -> bool:
-    subject = _subject(question)
+    subject = asked_subject(question)
     if not subject:
         return False
     if language_of(question) == "zh":
@@ -338,7 +338,7 @@ def _defines(text: str, question: str) -> bool:
 
 def spells_out(text: str, question: str) -> bool:
     """Check that a text writes out the abbreviation asked for: *an ITP (Intent To Package)*."""
-    short = re.sub(r"s$", "", _subject(question))
+    short = re.sub(r"s$", "", asked_subject(question))
     if not short.isalpha() or not short.isupper() or short not in text:
         return False
     for found in re.finditer(rf"\b{short}s?(?: \(([^()]{{3,60}})\)|\))", text):
@@ -355,7 +355,7 @@ _SPELT = 120
 
 
 @lru_cache(maxsize=_REMEMBERED)
-def _subject(question: str) -> str:
+def asked_subject(question: str) -> str:
     """Return what a question for a definition asks about, as it is written there; or nothing."""
     question = leading_question(question)
     if language_of(question) == "zh":

@@ -25,7 +25,6 @@ from ...storage.graph_api import Chunk, Entity
 from ...storage.tokenization import tokens_of
 from ..packing import Draft
 from .about import (
-    FEW_BELOW,
     asks_where_to_begin,
     begun_below,
     find_subject,
@@ -107,11 +106,9 @@ _TOLD_BELOW = 6
 """Parts whose sections are told, at most."""
 _BESIDE = 0.02
 """Least share of the documents that is told of beside books."""
-_ON_BOOK, _FIRST_CHAPTERS, _SECTIONS, _SAYS = 3, 3, 5, -2.0
-"""Sentences on a book, chapters of a document where they are looked for, sections named of a
-chapter, and the least logit of an English sentence that says what a book is about."""
-_HEADING = re.compile(r"^#{2,3} +(\S.{0,80})$", re.MULTILINE)
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_ON_BOOK, _FIRST_CHAPTERS, _SAYS = 3, 3, -2.0
+"""Sentences on a book, chapters of a document where they are looked for, and the least logit of an
+English sentence that says what a book is about."""
 _ABOUT_BOOK = "What is {} about?"
 _STORY = "story tale plot novel book course beginning end life fate development"
 """Words beside a person in a question for what happens to that person."""
@@ -324,7 +321,7 @@ class _Page(SubjectPage):
             blocks = self._parts(parts)
         elif 2 * sum(is_telling(one.title) for one in parts) >= len(parts):
             book = Book(title, (), tuple(parts), 1)
-            if not self._heroes and any(map(self._sections, parts)):
+            if not self._heroes and any(map(self.sections, parts)):
                 lines = [self.cited.line(one, self.chinese) for one in self._on_book(book)]
                 blocks = ["\n".join(self._contents(book))]
             else:
@@ -355,11 +352,7 @@ class _Page(SubjectPage):
                     continue
                 head = unit.title or plain_title(("", *unit.headings)[-1])  # LXC
                 block = self.block(f"{head}{self._in_brackets(names)}".strip(), said)
-                names = [] if below else self._sections(unit)
-                listed = self.say("; ", "；").join(names)
-                if len(names) >= FEW_BELOW:
-                    block += f"\n- {self.say('Sections: ', '各节：')}{listed}"
-                blocks.append(block)
+                blocks.append(block if below else self.with_sections(block, unit))
             elif unit.title and not (is_one and blocks):
                 bare.append(f"- {unit.title}{self.heading_mark(unit)}")
         return ["\n".join(blocks)] if is_one and blocks else [*blocks, "\n".join(bare)]
@@ -584,7 +577,7 @@ class _Page(SubjectPage):
         if len(chapters) <= _LISTED:
             lines = []
             for at, (name, unit) in enumerate(zip(names, chapters, strict=True)):
-                below = apart.join(self._sections(unit))
+                below = apart.join(self.sections(unit))
                 lines += [f"{book.parts[at]}{self.say(':', '：')}"] if at in book.parts else []
                 lines.append(f"- {name}{self.say(': ', '：')}{below}" if below else f"- {name}")
             return lines
@@ -597,22 +590,6 @@ class _Page(SubjectPage):
             if names[start:end]:
                 lines.append(f"- {head}{self.say(': ', '：')}{apart.join(names[start:end])}")
         return lines
-
-    def _sections(self, unit: Unit) -> list[str]:
-        """Return titles of the sections of a chapter in their order, some of many.
-
-        None of a chapter of which no more is there than its line in an index.
-        """
-        if unit.called:
-            return []
-        above = {unit.title, *map(plain_title, (unit.chunks[0].title, *unit.headings))}
-        found = dict[str, None]()
-        for chunk in unit.chunks:
-            below = [plain_title(each) for each in chunk.headings]
-            own = [each for each in below if each not in above][:1]
-            inside = [] if own else map(plain_title, _HEADING.findall(_FENCED.sub("", chunk.text)))
-            found.update(dict.fromkeys([*own, *(each for each in inside if each not in above)]))
-        return spread_evenly([each for each in found if is_telling(each)], _SECTIONS)
 
     def _topics(self, units: Sequence[Unit], *, most: int) -> list[str]:
         """Return topics of alike documents, or the documents where they are no more than `most`."""
@@ -654,8 +631,12 @@ class _Page(SubjectPage):
         """Return a topic with a sentence of each of its documents, and the titles of the others."""
         count = len(topic.units)
         if count == 1:
-            alone = self._told(topic.units[0], self._room)
-            return self.block(title + ("" if alone else self.heading_mark(topic.units[0])), alone)
+            (unit,) = topic.units
+            alone = self._told(unit, self._room)
+            mark = "" if alone else self.heading_mark(unit)
+            names = [name for name in self._standing_out([unit]) if name not in title]
+            head = f"{title}{self._in_brackets(names)}{mark}"
+            return self.with_sections(self.block(head, alone), unit)
         named = self.listed(self._standing_out(topic.units))
         about = self.say(f"; {named}", f"；{named}") if named else ""
         lines = [title + self.say(f" ({count} documents{about}):", f"（{count} 份文档{about}）：")]

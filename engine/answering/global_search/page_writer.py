@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,10 +12,16 @@ from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk
 from ...types import Citation
 from ..packing import Draft, abstain
+from .about import FEW_BELOW
 from .asked import Asked
 from .context import GlobalContext
 from .sentences import Said
-from .topics import Unit, reading_order
+from .topics import Unit, is_telling, plain_title, reading_order, spread_evenly
+
+_HEADING = re.compile(r"^#{2,3} +(\S.{0,80})$", re.MULTILINE)
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_SECTIONS = 5
+"""Sections that are named of a part, at most."""
 
 
 @dataclass
@@ -73,6 +80,28 @@ class PageWriter:
         """Return sentences below a heading."""
         lines = [self.cited.line(one, self.chinese) for one in said]
         return "\n".join((head + (self.say(":", "：") if lines else ""), *lines))
+
+    def with_sections(self, block: str, unit: Unit) -> str:
+        """Put the titles of a part's sections below what is told of it, where they are several."""
+        names = self.sections(unit)
+        listed = f"{self.say('Sections: ', '各节：')}{self.say('; ', '；').join(names)}"
+        return f"{block}\n- {listed}" if len(names) >= FEW_BELOW else block
+
+    def sections(self, unit: Unit) -> list[str]:
+        """Return titles of the sections of a chapter in their order, some of many.
+
+        None of a chapter of which no more is there than its line in an index.
+        """
+        if unit.called:
+            return []
+        above = {unit.title, *map(plain_title, (unit.chunks[0].title, *unit.headings))}
+        found = dict[str, None]()
+        for chunk in unit.chunks:
+            below = [plain_title(each) for each in chunk.headings]
+            own = [each for each in below if each not in above][:1]
+            inside = [] if own else map(plain_title, _HEADING.findall(_FENCED.sub("", chunk.text)))
+            found.update(dict.fromkeys([*own, *(each for each in inside if each not in above)]))
+        return spread_evenly([each for each in found if is_telling(each)], _SECTIONS)
 
     def order(self, units: Sequence[Unit], book: str | None = None) -> list[str]:
         """Return lines that say what of some parts to read first, and what can wait.

@@ -14,7 +14,7 @@ from ...storage.graph_api import Chunk, han_surname, sentence_spans
 from ..extractive.block_candidates import Reader
 from ..introductions import ROLE, ROLE_BETWEEN_HAN, TITLE, introduction
 from .sentences import Said, is_in, is_spoken
-from .standalone import MAX_WORDS, is_listing, is_unpaired, stands_alone, word_count
+from .standalone import MAX_WORDS, has_verb, is_listing, is_unpaired, stands_alone, word_count
 
 _PERSON_ZH = re.compile(
     r"(?!何[故不以如]|于.{0,2}[下上中内外前后里]$)[^\W\da-zA-Z]{2,4}|[^\W\da-zA-Z]+·[^\W\da-zA-Z]+"
@@ -156,7 +156,8 @@ def _told_apart(text: str, one: tuple[int, int], other: tuple[int, int]) -> floa
 def _is_readable(text: str) -> bool:
     """Check for a sentence of some length that is no list; shorter ones may say who one is."""
     is_whole = text.endswith((".", "。", "”")) and not is_unpaired(text)
-    return _FEWEST <= word_count(text) <= MAX_WORDS and not is_listing(text) and is_whole
+    is_said = is_whole and (is_chinese(text) or has_verb(text))
+    return _FEWEST <= word_count(text) <= MAX_WORDS and not is_listing(text) and is_said
 
 
 def _worth(text: str, name: str, persons: Sequence[str]) -> float:

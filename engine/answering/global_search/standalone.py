@@ -175,7 +175,12 @@ def is_complete(sentence: str) -> bool:
     if is_chinese(text):
         return True
     is_begun = text[0].isupper() or text[0].isdigit()
-    return is_begun and not _CAPITALS.search(text) and _VERB.search(text) is not None
+    return is_begun and not _CAPITALS.search(text) and has_verb(text)
+
+
+def has_verb(text: str) -> bool:
+    """Check for an English word that may be a sentence's verb."""
+    return _VERB.search(text) is not None
 
 
 def opens(sentence: str) -> bool:

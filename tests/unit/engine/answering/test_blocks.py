@@ -14,6 +14,7 @@ from engine.answering.extractive.blocks import (
     code_end,
     count_words,
     cut_long,
+    entry_term,
     is_contents,
     is_of_term,
     split_blocks,
@@ -227,3 +228,51 @@ def test_what_stands_behind_the_code_in_which_a_passage_begins_is_no_code() -> N
 )
 def test_code_that_began_before_a_text_ends_with_its_mark(text: str, end: str) -> None:
     assert text[: code_end(text)] == end
+
+
+GLOSSARY = """## Glossary
+
+**hawser.** A thick rope for mooring.
+
+**kedge.** A small anchor. With it a ship is warped off a shoal.
+
+It is carried out in the boat.
+
+**lazaret.** The store below the after deck.
+"""
+
+
+def test_the_terms_of_a_glossary_stand_apart_each_with_what_follows_it() -> None:
+    found = split_blocks([passage(GLOSSARY)])
+
+    assert [each.form for each in found] == ["titled"] * 3
+    assert [entry_term(each) for each in found] == ["hawser", "kedge", "lazaret"]
+    assert found[1].text.endswith("It is carried out in the boat.")
+    assert [is_of_term(each, "What is a kedge?") for each in found] == [False, True, False]
+
+
+def test_the_years_of_a_chronicle_stand_apart() -> None:
+    years = "\n\n".join(f"**{year}.** The pier is mended." for year in (1903, 1911, 1928))
+
+    assert [entry_term(each) for each in split_blocks([passage(years)])] == ["1903", "1911", "1928"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Asker:** Was it cold?\n\n**Pell:** It was.\n\n**Asker:** How cold?\n\n**Pell:** Very.",
+        "**One term.** Said of it.\n\n**Another term.** Said of that.\n\nThe rest of the text.",
+    ],
+)
+def test_speakers_and_few_terms_do_not_stand_apart(text: str) -> None:
+    assert "titled" not in {each.form for each in split_blocks([passage(text)])}
+
+
+def test_a_question_in_bold_type_stands_with_what_is_answered_below_it() -> None:
+    asked = "\n\n".join(f"**Is there {each}?**\n\nThere is some {each}." for each in "abc")
+
+    found = split_blocks([passage(asked)])
+
+    assert [each.text for each in found] == asked.split("\n\n**")[:1] + [
+        f"**{each}" for each in asked.split("\n\n**")[1:]
+    ]

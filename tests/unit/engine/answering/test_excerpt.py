@@ -766,6 +766,44 @@ def _asked(question: str, sources: Sequence[Passage], **options: object) -> Draf
     )  # fmt: skip
 
 
+ITEMS = """# Rigging terms
+
+- *Hawser*: a thick rope by which a ship is moored to the quay.
+- *Kedge*: a small anchor by which a ship is warped off a shoal.
+- *RS*: riding sail.
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "item"),
+    [
+        ("What is a kedge?", "*Kedge*: a small anchor by which a ship is warped off a shoal."),
+        ("What does RS stand for?", "*RS*: riding sail."),
+    ],
+)
+def test_a_term_of_a_list_is_defined_by_its_own_item(question: str, item: str) -> None:
+    draft = _asked(question, [_passage(ITEMS)], read=_reads(Hawser=1.0))
+
+    assert [each.quote for each in draft.citations] == [f"- {item}"]
+
+
+def test_what_no_item_is_named_by_is_told_by_the_whole_list() -> None:
+    draft = _asked("What is a hawser rope?", [_passage(ITEMS)], read=_reads(Hawser=4.0))
+
+    assert all(term in draft.text for term in ("Hawser", "Kedge", "RS"))
+
+
+def test_a_year_of_a_chronicle_is_told_without_the_others() -> None:
+    years = {1903: "The pier is built.", 1911: "A storm takes the crane.", 1928: "Gas is laid."}
+    text = "# Chronicle\n\n" + "\n\n".join(f"**{year}.** {what}" for year, what in years.items())
+
+    draft = _asked("Why is there no crane?", [_passage(text)], read=_reads(crane=4.0, pier=1.0))
+
+    assert "takes the crane" in draft.text
+    assert "pier" not in draft.text
+    assert "Gas" not in draft.text
+
+
 def test_the_items_that_begin_with_the_sides_stand_beside_each_other() -> None:
     rest = "It is loved by those who sail alone in narrow waters between the islands. " * 6
     source = _passage(
