@@ -67,8 +67,8 @@ HESITATION: dict[Language, str] = {
     "zh": "以下内容不一定回答了这个问题：",
 }
 UNSURE: dict[Language, str] = {
-    "en": "The library may not answer this. The nearest that it says:",
-    "zh": "资料库可能没有回答这个问题。其中最接近的是：",
+    "en": "This may not answer the question; it is the nearest in the library:",
+    "zh": "以下内容是资料库中最接近的，不一定回答了这个问题：",
 }
 
 

@@ -551,8 +551,9 @@ def _excerpts(
     )  # fmt: skip
 
 
-STRAY = 2.0
-"""Logits below the first sentence at which a further one is left out, unless it adds to it."""
+STRAY, BEGUN = 2.0, 60
+"""Logits below the first sentence at which one on another page's subject is left out, and
+characters in which it names that."""
 ADDS, WEAK, CERTAIN = 0.15, -2.0, 7.0
 """Share of the question's weight from which on a further sentence adds; nothing adds to one that
 has a lower logit, or a higher one."""
@@ -591,7 +592,12 @@ def _further(
     *,
     read: Reader | None,
 ) -> list[int]:
-    """Return what does not stand around the first sentence and is as near, or adds to it."""
+    """Return what does not stand around the first sentence and adds to it, or may lead on from it.
+
+    The latter is as near and begins with the subject of its own page: *Franz, Duke of Hohenberg,
+    was the son of …*. What else is as near is a stray: of 59 such sentences on 1,000 questions 5
+    held what the first one had not, and beside 36 the first one was right.
+    """
     weighed, passages, wanted = analysis.weighed, analysis.passages, analysis.wanted
     known = carried_terms(weighed[first], wanted)
     if context is not None:
@@ -611,15 +617,18 @@ def _further(
     )
     if logits[0] < WEAK:
         return []
-    return [
-        row
-        for row, logit in zip(others, logits[1:], strict=True)
-        if logit >= logits[0] - STRAY
-        or (
-            logits[0] < CERTAIN
-            and weight_share(carried_terms(weighed[row], wanted) - known, wanted) >= ADDS
-        )
-    ]
+    of = passages[weighed[first].sentence.passage].document_id
+
+    def belongs(row: int, logit: float) -> bool:
+        each = weighed[row].sentence
+        page = passages[each.passage]
+        begun = {*tokens(each.text[:BEGUN])}
+        is_own = page.document_id != of and not begun.isdisjoint(tokens(page.title))
+        more = weight_share(carried_terms(weighed[row], wanted) - known, wanted)
+        is_near = logit >= logits[0] - STRAY
+        return (is_near and is_own) or (logits[0] < CERTAIN and more >= ADDS)
+
+    return [row for row, logit in zip(others, logits[1:], strict=True) if belongs(row, logit)]
 
 
 def _sentence_at(excerpt: Excerpt, analysis: Analysis, read: Reader | None) -> int | None:

@@ -87,8 +87,9 @@ MIXED_ODDS, MIXED_EVEN = 2.5, 1.0
 """Log odds that a block of both languages answers, by the logits that it lies above the next one:
 all that name what is asked are near. Of 21 Chinese questions on half translated pages 6 of 9 right
 blocks lie above even odds, and 1 of 12 wrong ones."""
-WHOLE = ("list", "steps", "command")
-"""Intents for which a block is shown whole."""
+WHOLE, NOT_NARROWED = ("list", "steps", "command"), ("steps", "command")
+"""Intents for which a block below the best one is shown with what it leads to, and those for which
+a long paragraph is shown whole."""
 FROM_START = ("steps", "comparison")
 """Intents for which what stands before the paragraph that answers is shown first."""
 PIECES = {"command": 10}
@@ -149,7 +150,7 @@ def choose_excerpts(
     if len(listed) >= SIBLINGS and (_FOR_EACH.search(question) or not _holds_a_list(best.block)):
         return [listed_sections(best, listed, passages)]
     first = outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
-    if first is None and intent not in WHOLE:
+    if first is None and intent not in NOT_NARROWED:
         first = _narrowed(question, best, passages[best.block.passage], read)
     whole = WHOLE_STEPS if intent in (*FROM_START, "command") else WHOLE_WORDS
     whole = WHOLE_DEFINITION if intent == "definition" else whole
@@ -452,7 +453,9 @@ def _beside(
             asks, of_side = question_of_side(question, side, sides)
             most = SIDE_BLOCKS if of_side == "definition" else READ_BLOCKS
             best, *_ = best_blocks(asks, of_side, named[:most], passages, wanted=wanted, read=read)
-            found.append(extended(best, passages[best.block.passage], text_at))
+            # a section that is called as a side begins with what that is
+            opens = set(tokens(name)) <= set(tokens(best.block.heading))
+            found.append(extended(best, passages[best.block.passage], text_at, opens=opens))
     apart = list(
         {(one.source.document_id, one.source.start + one.start): one for one in found}.values()
     )

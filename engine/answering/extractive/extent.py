@@ -165,17 +165,20 @@ def extended(
     longest: int = LONGEST_WORDS,
     has_steps: bool = False,
     may_cut: bool = False,
+    opens: bool = False,
 ) -> Excerpt:
     """Show a short section whole; else continue a short block with the next, and cut a long one.
 
     `has_steps`: goes on to the last code that is to be typed within `LED_WORDS`. `may_cut`: cuts a
-    paragraph of which at most `REST_WORDS` are left, too.
+    paragraph of which at most `REST_WORDS` are left, too. `opens`: begins where the section does.
     """
     source, block = _around(best.block, passage, text_at)
     blocks = split_blocks([source])
+    section = _section_start(block, blocks, source)
+    if opens:
+        block = next((each for each in blocks if each.start == section), block)
     text, start, end = source.text, block.start, block.end
     rest = _rest(block, blocks)
-    section = _section_start(block, blocks, source)
     last = rest[-1].end if rest else end
     if block.form in APART:
         pass  # one of many of its kind
@@ -183,7 +186,7 @@ def extended(
         start, end, longest = section, last, max(longest, whole)
     else:
         start = _standing_start(block, blocks, longest=longest)
-        is_led = False
+        is_led = _begins_a_list(text, start, end, blocks, rest)
         typed = [each.end for each in rest if has_steps and each.form == "code"]
         typed = [each for each in typed if count_words(text[start:each]) <= LED_WORDS]
         for other in rest:
@@ -217,6 +220,25 @@ def extended(
         lead=lead,
         likely=best.likely,
     )
+
+
+def _begins_a_list(
+    text: str,
+    start: int,
+    end: int,
+    blocks: Sequence[ExcerptBlock],
+    rest: Sequence[ExcerptBlock],
+) -> bool:
+    """Check for an excerpt that leads to a list and has some of it, where all is short enough."""
+    own = next((each for each in blocks if each.end == end and each.form == "list"), None)
+    if own is None or not _led_to(own.text)[0].endswith((":", "：")):
+        return False
+    last = end
+    for each in rest:
+        if each.form != "list":
+            break
+        last = each.end
+    return count_words(text[start:last]) <= LED_WORDS
 
 
 def _paragraph_end(text: str, cut: int, end: int) -> int:

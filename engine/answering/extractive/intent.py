@@ -65,7 +65,9 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
     (
         "comparison",
         lazy_regex(
-            rf"\bversus\b|\bvs\b|^{_NO_QUESTION}[^?]{{3,100}} compared (?:with|to)\b|选择?哪", re.I
+            rf"\bversus\b|\bvs\b|^{_NO_QUESTION}[^?]{{3,100}} compared (?:with|to)\b|选择?哪"
+            r"|^\W*(?:is|are) an? \w[^,?]{1,60} the same (?:thing )?as an? \w",
+            re.I,
         ),
     ),
     (
@@ -392,6 +394,7 @@ _SIDES = lazy_regex(
     r"|^(?:how (?:do|does|is|are)\s)?"
     rf"(?P<with>{_NO_QUESTION}[^?]{{1,100}}?\s(?:compared? (?:with|to)|as opposed to)\s"
     r"[^,:?]{1,100})"
+    r"|^\W*(?:is|are)\s(?P<same>an?\s[^,?]{1,60}?\sthe same (?:thing )?as\san?\s[^,?.]{1,60})"
     r"|\b(?:do(?:es)?|did)\s(?P<differs>.{1,100}?\sdiffer\sfrom\s[^?]{1,100})"
     r"|\b(?:do(?:es)?|did)\s(?P<differ>.{1,200}?)\s(?:differ|relate)\b"
     r"|\bbetter[,:]?\s(?P<better>[^,?]{1,80}?\bor\s[^,?]{1,80})"
@@ -421,7 +424,8 @@ _OF_OTHERS = lazy_regex(r"\s(?:with|from)\s", re.I)
 """Leads to a further side: *what Ann and Bo do with what Cy does*."""
 _AND = lazy_regex(
     r"\s*,\s*(?:and\s+)?"
-    r"|\s+(?:and|or|versus|vs\.?|differ\s+from|compared?\s+(?:with|to)|as\s+opposed\s+to)\s+",
+    r"|\s+(?:and|or|versus|vs\.?|differ\s+from|compared?\s+(?:with|to)|as\s+opposed\s+to"
+    r"|the\s+same\s+(?:thing\s+)?as)\s+",
     re.I,
 )
 _ASKED_BEHIND = lazy_regex(

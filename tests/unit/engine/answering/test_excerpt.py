@@ -307,6 +307,9 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("What is the difference between RAID 1 and RAID 5?", ("RAID 1", "RAID 5")),
         ("How do A, B and C differ?", ("A", "B", "C")),
         ("Gull vs. Petrel", ("Gull", "Petrel")),
+        ("Is a gull the same thing as a petrel? Explain.", ("gull", "petrel")),
+        ("Is an inn the same as a hotel?", ("inn", "hotel")),
+        ("Is it the same as last year?", ()),
         ("What is the difference?", ()),
         ("Gull or Petrel: what does each one do?", ("Gull", "Petrel")),
         ("Should my crew use Oars or Sails, and what is the difference?", ("Oars", "Sails")),
@@ -604,6 +607,55 @@ def test_items_behind_an_indent_are_shown_one_by_one() -> None:
     draft = _asked("What is the difference between Gull and Petrel?", [source])
 
     assert [each.quote.count("one that is") for each in draft.citations] == [1, 1]
+
+
+@pytest.mark.parametrize(("title", "is_told"), [("Chronicle", False), ("Pier", True)])
+def test_beside_a_fact_stands_what_its_own_page_says_of_its_subject_alone(
+    title: str, is_told: bool
+) -> None:
+    crane = _passage("The crane of the pier was lost in a storm in 1911.", name="Log")
+    pier = _passage("The pier was lost in a storm in 1928.", name=title)
+
+    draft = _asked("When was the crane of the pier lost?", [crane, pier], read=_reads(The=4.0))
+
+    assert "1911" in draft.text
+    assert ("1928" in draft.text) is is_told
+
+
+def test_a_section_called_as_a_side_is_told_from_its_beginning() -> None:
+    rest = "It is used where the water is deep and the wind is strong for days. " * 10
+    text = "".join(
+        f"## {name}\n\nThe {name} holds {what}.\n\n{rest}\n\n{rest}\n\nThe {name} is {kept}.\n\n"
+        for name, what, kept in (
+            ("hawser", "a ship at the quay", "kept dry"),
+            ("kedge", "a ship off a shoal", "kept oiled"),
+        )
+    )
+
+    draft = _asked(
+        "What is the difference between hawser and kedge?",
+        [_passage(text)],
+        read=_reads(dry=5.0, oiled=5.0),
+    )
+
+    first, second = draft.citations
+    assert first.quote.startswith("The hawser holds a ship at the quay.")
+    assert second.quote.startswith("The kedge holds a ship off a shoal.")
+
+
+def test_a_list_that_is_begun_is_told_to_its_end() -> None:
+    items = "".join(
+        f"- The {name} {'is kept in the locker of the boat ' * 8}.\n" for name in "abcd"
+    )
+    text = f"# Rules\n\nThese are the things of the boat:\n\n{items}\nSeen.\n\n" + "More. " * 300
+    passage = _passage(text)
+    block = split_blocks([passage])[0]
+
+    told = extended(Best(block=block, score=1.0, logit=None), passage, None)
+
+    assert block.form == "list"
+    assert all(f"- The {name} is kept" in told.text for name in "abcd")
+    assert "Seen" not in told.text
 
 
 def test_a_block_that_compares_is_shown_before_items_that_only_name_the_sides() -> None:
