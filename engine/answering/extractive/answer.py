@@ -626,7 +626,8 @@ def _further(
         is_own = page.document_id != of and not begun.isdisjoint(tokens(page.title))
         more = weight_share(carried_terms(weighed[row], wanted) - known, wanted)
         is_near = logit >= logits[0] - STRAY
-        return (is_near and is_own) or (logits[0] < CERTAIN and more >= ADDS)
+        adds = logits[0] < CERTAIN and logit >= WEAK and more >= ADDS
+        return adds or (is_near and (is_own or analysis.asked.twofold))
 
     return [row for row, logit in zip(others, logits[1:], strict=True) if belongs(row, logit)]
 

@@ -407,7 +407,10 @@ def told_by_items(
     passages: Sequence[Passage],
     read: Reader | None,
 ) -> list[Excerpt]:
-    """Return the items of a list, or the sections, that explain the sides, read as one."""
+    """Return the items of a list, or the sections, that explain the sides, read as one.
+
+    Behind items comes the paragraph below them that speaks of all sides, where there is one.
+    """
     items = items_of_sides(names, blocks, passages)
     last = [name.split()[-1] for name in names]
     if not items and len({*last}) == len(names):  # apt-get *upgrade* and *dist-upgrade*
@@ -422,6 +425,10 @@ def told_by_items(
         logit = float(read(question, [f"{read_heading(items[0], passages)}\n{text}"])[0])
     told = [Best(block=item, score=logit or 0.0, logit=logit) for item in items]
     if not sections:
+        end = max(item.end for item in items)
+        below = (each for each in blocks if in_section(each, items[0]) and each.start >= end)
+        said = [each for each in below if each.form == "prose" and is_of_all(each, names)]
+        told += [replace(told[0], block=each) for each in said[:1]]
         return [short_excerpt(one, passages[one.block.passage]) for one in told]
     return [
         extended(one, passages[one.block.passage], None, whole=WINDOW_WORDS, longest=WINDOW_WORDS)

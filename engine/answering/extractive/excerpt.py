@@ -144,12 +144,13 @@ def choose_excerpts(
     best, *close = best_blocks(
         question, intent, candidates[:most], passages, wanted=wanted, read=read, is_alone=False
     )
+    own = None
     if intent == "definition":
-        best = _of_own_term(question, best, passages[best.block.passage])
+        own = _of_own_term(question, best, passages[best.block.passage])
     listed = _siblings(best.block, blocks) if intent == "list" else []
     if len(listed) >= SIBLINGS and (_FOR_EACH.search(question) or not _holds_a_list(best.block)):
         return [listed_sections(best, listed, passages)]
-    first = outlined(best, passages[best.block.passage], text_at) if intent == "list" else None
+    first = outlined(best, passages[best.block.passage], text_at) if intent == "list" else own
     if first is None and intent not in NOT_NARROWED:
         first = _narrowed(question, best, passages[best.block.passage], read)
     whole = WHOLE_STEPS if intent in (*FROM_START, "command") else WHOLE_WORDS
@@ -171,10 +172,10 @@ _FOR_EACH = re.compile(
 """A list that is asked for in parts: *the mailing lists by language*."""
 
 
-def _of_own_term(question: str, best: Best, passage: Passage) -> Best:
+def _of_own_term(question: str, best: Best, passage: Passage) -> Excerpt | None:
     """Return of a list or a glossary the entry whose term is what a question asks about.
 
-    It answers by its form, however short it is. Another block is returned as it is.
+    It answers by its form, however short it is. None of another block.
     """
     subject, block = tokens(asked_subject(question)), best.block
     entries = [(tokens(entry_term(block)), block)]
@@ -182,8 +183,9 @@ def _of_own_term(question: str, best: Best, passage: Passage) -> Best:
         entries = list(list_items(block, passage.text, least=1))
     own = next((entry for term, entry in entries if subject and term == subject), None)
     if own is None:
-        return best
-    return replace(best, block=own, logit=None if best.logit is None else max(best.logit, LEADS))
+        return None
+    logit = None if best.logit is None else max(best.logit, LEADS)
+    return short_excerpt(replace(best, block=own, logit=logit), passage)
 
 
 def _holds_a_list(block: ExcerptBlock) -> bool:

@@ -622,6 +622,16 @@ def test_beside_a_fact_stands_what_its_own_page_says_of_its_subject_alone(
     assert ("1928" in draft.text) is is_told
 
 
+def test_what_is_said_of_both_terms_below_their_list_stands_behind_them() -> None:
+    text = ITEMS + "\nA hawser is thicker than the rope of a kedge.\n\nBoth are bought in Bergen."
+
+    draft = _asked("What is the difference between hawser and kedge?", [_passage(text)])
+
+    quotes = [each.quote for each in draft.citations]
+    assert [each[:9] for each in quotes] == ["- *Hawser", "- *Kedge*", "A hawser "]
+    assert quotes[-1] == "A hawser is thicker than the rope of a kedge."
+
+
 def test_a_section_called_as_a_side_is_told_from_its_beginning() -> None:
     rest = "It is used where the water is deep and the wind is strong for days. " * 10
     text = "".join(
