@@ -627,7 +627,7 @@ def _further(
         more = weight_share(carried_terms(weighed[row], wanted) - known, wanted)
         is_near = logit >= logits[0] - STRAY
         adds = logits[0] < CERTAIN and logit >= WEAK and more >= ADDS
-        return adds or (is_near and (is_own or analysis.asked.twofold))
+        return adds or (is_near and is_own)
 
     return [row for row, logit in zip(others, logits[1:], strict=True) if belongs(row, logit)]
 

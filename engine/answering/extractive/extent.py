@@ -180,11 +180,11 @@ def extended(
     text, start, end = source.text, block.start, block.end
     rest = _rest(block, blocks)
     last = rest[-1].end if rest else end
-    if block.form == "titled":
-        pass  # it says all by itself
+    if block.form in APART:
+        pass  # one of many of its kind
     elif section is not None and count_words(text[section:last]) <= whole:
         start, end, longest = section, last, max(longest, whole)
-    elif block.form != "entry":
+    else:
         start = _standing_start(block, blocks, longest=longest)
         is_led = _begins_a_list(text, start, end, blocks, rest)
         typed = [each.end for each in rest if has_steps and each.form == "code"]
