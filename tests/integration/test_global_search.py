@@ -778,7 +778,7 @@ def test_a_topic_of_which_one_document_tells_most_is_told_by_those_of_its_sectio
     assert "oak" not in answer.text
 
 
-def test_each_of_a_few_documents_is_told_with_its_sections_and_names(tmp_path: Path) -> None:
+def test_each_of_a_few_documents_is_told_with_its_sections(tmp_path: Path) -> None:
     told = (f"## {name}\n\n{said}\n\n{REST}\n" for name, said in SECTIONS.items())
     with KnowledgeEngine.open(tmp_path / "library") as engine:
         chronicle = "\n".join(("# Chronicle of Vey\n", *told))

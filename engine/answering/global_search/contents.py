@@ -88,6 +88,8 @@ _FEW_DATED, _NAMES = 3, 0.25
 """Fewest dated sentences that are a page; share of the subject's words that names it."""
 _MOST, _OPENING_NAMES = 0.3, 5
 """Least share of the documents that hold a name in the opening line, and number of those names."""
+_NAMES_TOLD = 3
+"""Names beside the title of a document that is told without sections, at most."""
 _CENTRES = 2
 """Things named most of which the opening says what they are."""
 _OF_NAMES = 1.5
@@ -634,9 +636,13 @@ class _Page(SubjectPage):
             (unit,) = topic.units
             alone = self._told(unit, self._room)
             mark = "" if alone else self.heading_mark(unit)
+            bare = self.block(title + mark, alone)
+            if (told := self.with_sections(bare, unit)) != bare:
+                return told
+            known = {name for name, _ in self._often}  # the opening names them
             names = [name for name in self._standing_out([unit]) if name not in title]
-            head = f"{title}{self._in_brackets(names)}{mark}"
-            return self.with_sections(self.block(head, alone), unit)
+            names = [name for name in names if name not in known][:_NAMES_TOLD]
+            return self.block(f"{title}{self._in_brackets(names)}{mark}", alone)
         named = self.listed(self._standing_out(topic.units))
         about = self.say(f"; {named}", f"；{named}") if named else ""
         lines = [title + self.say(f" ({count} documents{about}):", f"（{count} 份文档{about}）：")]
