@@ -555,8 +555,8 @@ STRAY, BEGUN = 2.0, 60
 """Logits below the first sentence at which one on another page's subject is left out, and
 characters in which it names that."""
 ADDS, WEAK, CERTAIN = 0.15, -2.0, 7.0
-"""Share of the question's weight from which on a further sentence adds; nothing adds to one that
-has a lower logit, or a higher one."""
+"""Share of the question's weight from which on a further sentence adds, the least logit of both,
+and one of the first from which nothing adds to it."""
 
 
 def _in_context(
@@ -594,7 +594,7 @@ def _further(
 ) -> list[int]:
     """Return what does not stand around the first sentence and adds to it, or may lead on from it.
 
-    The latter is as near and begins with the subject of its own page: *Franz, Duke of Hohenberg,
+    The latter is as near and begins with a word of its own page's title: *Franz, Duke of Hohenberg,
     was the son of …*. What else is as near is a stray: of 59 such sentences on 1,000 questions 5
     held what the first one had not, and beside 36 the first one was right.
     """

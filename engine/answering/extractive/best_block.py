@@ -125,6 +125,8 @@ def best_blocks(
     near = [candidates[each].block for each in order if scores[each] >= scores[row] - NEARLY]
     if intent == "list" and first.form == "entry" and not is_of_term(first, question):
         first = replace(first, form="list")  # not what one term means is asked for, but all terms
+    if intent == "steps" and first.form == "titled":
+        first = replace(first, form="prose")  # the next step stands below it
     best = Best(
         block=with_adjoining_blocks(first, near, passages),
         score=float(scores[row]),

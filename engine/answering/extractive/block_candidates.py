@@ -323,6 +323,8 @@ def _behind_title(text: str, start: int, end: int) -> int:
 
 
 _ITEM = re.compile(r"([ \t]*)(?:[-*+•]|\d{1,3}[.)、])[ \t]+(.*)")
+_BELOW = re.compile(r"\n[ \t]*\n(?=\S)")
+"""Between an item and a paragraph that is none of it."""
 _TERM = re.compile(r"[*`_ ]*((?:(?!\s-\s|\.\s)[^:：—–(（，*`\n]){0,80})")
 """Beginning of an item, in which the term that it explains stands."""
 _SHARED = re.compile(
@@ -376,7 +378,8 @@ def list_items(
 ) -> Iterator[tuple[list[str], ExcerptBlock]]:
     """Give the items of a list: the words of its term, and the item with what is below it.
 
-    Those that say less than `least` words are left out. A paragraph with a title is one item.
+    Those that say less than `least` words are left out. A paragraph that begins with a term is an
+    item by itself.
     """
     if block.form == "titled":
         yield tokens(entry_term(block)), block
@@ -391,7 +394,8 @@ def list_items(
             continue
         below = range(row + 1, len(lines))
         last = next((each for each in below if (depths[each] or 0) <= depth and marks[each]), None)
-        text = block.text[starts[row] : starts[len(lines) if last is None else last]].rstrip()
+        text = block.text[starts[row] : starts[len(lines) if last is None else last]]
+        text = _BELOW.split(text, maxsplit=1)[0].rstrip()
         told = text.partition("\n")[2] or mark[2]
         term = _TERM.match(mark[2])
         if term is not None and count_words(told) >= least:
@@ -427,7 +431,7 @@ def told_by_items(
     if not sections:
         end = max(item.end for item in items)
         below = (each for each in blocks if in_section(each, items[0]) and each.start >= end)
-        said = [each for each in below if each.form == "prose" and is_of_all(each, names)]
+        said = [each for each in below if each.form == "prose" and _names_all(each, names)]
         told += [replace(told[0], block=each) for each in said[:1]]
         return [short_excerpt(one, passages[one.block.passage]) for one in told]
     return [
@@ -464,6 +468,11 @@ def is_of_all(block: ExcerptBlock, sides: Sequence[str]) -> bool:
     said = set(tokens(block.text))
     named = sum(set(tokens(side)) <= said for side in sides)
     return named in {0, len(sides)} and all(names_side(block, side) for side in sides)
+
+
+def _names_all(block: ExcerptBlock, sides: Sequence[str]) -> bool:
+    said = set(tokens(block.text))
+    return all(set(tokens(side)) <= said for side in sides)
 
 
 def names_side(block: ExcerptBlock, side: str) -> bool:

@@ -38,8 +38,12 @@ ENTRIES, LISTED_WORDS = 3, 60
 """From so many terms on, each above one deeper item, a list explains them, and from two on where it
 has no other items; it is parted from so many words on."""
 _ITEM = re.compile(r"[ \t]*(?:[-*+•]|\d{1,3}[.)、])[ \t]")
-_RUN_IN = re.compile(r"(?:\*\*|__)([^*_\n]{1,80}?)[.:?!。：？！]?(?:\*\*|__)[.:：]?(?=\s+\S)")
-"""Beginning in bold type of a paragraph that goes on behind it."""
+_RUN_IN = re.compile(
+    r"\*\*(?!(?:steps?|note|notes|warning|tip|caution|hint|important|example)\b|第.{1,3}步|步骤|注意?[*：:]"
+    r"|提示|警告)([^*\n]{1,80}?)(?:[.:?!。：？！]\*\*|\*\*[.:：。]|\*\*(?=\s*[–—-]\s))\s*(?=\S)",
+    re.IGNORECASE,
+)
+"""Beginning of a paragraph in bold type that ends with a mark: a term, a year or a question."""
 _INDENTED = re.compile(r"[ \t]{2,}\S")
 _GOES_ON = re.compile(r"[a-z,;.)](?!\))")
 
@@ -189,19 +193,24 @@ def _joined(text: str, section: Section) -> list[tuple[int, int, Form]]:
 def _with_titled(text: str, joined: Sequence[tuple[int, int, Form]]) -> list[tuple[int, int, Form]]:
     """Part the paragraphs of a glossary, a chronicle or the like from each other.
 
-    Each begins with a term, a year or a title in bold type; what follows it up to the next one
-    belongs to it, where both are short enough to be read at once.
+    At least half of a section's paragraphs begin with a term, a year or a title in bold type; what
+    stands between two of them belongs to the first, where both are short enough to be read at once.
     """
     begins = [form == "prose" and _RUN_IN.match(text, start) for start, _, form in joined]
     terms = [begun[1] for begun in begins if begun]
-    if len(terms) < ENTRIES or len({*terms}) < len(terms):  # those who speak do so again
+    paragraphs = sum(form == "prose" for _, _, form in joined)
+    is_distinct = len({*terms}) == len(terms)  # those who speak do so again
+    if len(terms) < ENTRIES or not is_distinct or 2 * len(terms) < paragraphs:
         return list(joined)
+    last_term = max(row for row, begun in enumerate(begins) if begun)
     found: list[tuple[int, int, Form]] = []
-    for (start, end, form), begun in zip(joined, begins, strict=True):
-        first, _, last = found[-1] if found else (start, end, form)
-        if begun:
+    for row, (start, end, form) in enumerate(joined):
+        first, before, last = found[-1] if found else (start, start, form)
+        is_open = row < last_term or text[first:before].endswith("**")  # a title by itself
+        is_short = count_words(text[first:end]) <= WINDOW_WORDS
+        if begins[row] and count_words(text[start:end]) <= LONGEST_WORDS:
             found.append((start, end, "titled"))
-        elif last == "titled" and count_words(text[first:end]) <= WINDOW_WORDS:
+        elif last == "titled" and not begins[row] and is_open and is_short:
             found[-1] = (first, end, "titled")
         else:
             found.append((start, end, form))

@@ -181,7 +181,8 @@ def _of_own_term(question: str, best: Best, passage: Passage) -> Excerpt | None:
     entries = [(tokens(entry_term(block)), block)]
     if block.form == "list":
         entries = list(list_items(block, passage.text, least=1))
-    own = next((entry for term, entry in entries if subject and term == subject), None)
+    told = (entry for term, entry in entries if subject and term == subject)
+    own = next((entry for entry in told if len(tokens(entry.text)) > len(subject)), None)
     if own is None:
         return None
     logit = None if best.logit is None else max(best.logit, LEADS)
@@ -456,7 +457,9 @@ def _beside(
             most = SIDE_BLOCKS if of_side == "definition" else READ_BLOCKS
             best, *_ = best_blocks(asks, of_side, named[:most], passages, wanted=wanted, read=read)
             # a section that is called as a side begins with what that is
-            opens = set(tokens(name)) <= set(tokens(best.block.heading))
+            words = set(tokens(name))
+            is_called = bool(words) and words <= set(tokens(best.block.heading))
+            opens = of_side == "definition" and is_called
             found.append(extended(best, passages[best.block.passage], text_at, opens=opens))
     apart = list(
         {(one.source.document_id, one.source.start + one.start): one for one in found}.values()

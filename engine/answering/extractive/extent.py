@@ -397,7 +397,7 @@ def unit_of(
         above = [each for each in starts if each <= place] or [block.start]
         begun = above[-1] if len(above) < 2 or not _is_term(text, *above[-2:]) else above[-2]
         units.append((begun, min((each for each in starts if each > place), default=block.end)))
-    elif block.form == "prose":
+    elif block.form in ("prose", "titled"):
         before = text.rfind("\n\n", block.start, place)
         behind = text.find("\n\n", place, block.end)
         unit = (block.start if before < 0 else before + 2, block.end if behind < 0 else behind)
@@ -475,8 +475,8 @@ def _around(
     )
     start, end = block.start + len(before), block.end + len(before)
     touched = [one for one in split_blocks([wide]) if one.start < end and start < one.end]
-    if block.form in APART:  # the item of a list stays apart from it
-        touched = [one for one in touched if one.form in APART]
+    if block.form == "entry":  # the item of a list stays apart from it
+        touched = [one for one in touched if one.form == "entry"]
     if touched:
         end = max(end, touched[-1].end)
         if count_words(wide.text[touched[0].start : end]) <= LONGEST_WORDS:

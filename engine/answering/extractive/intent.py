@@ -66,7 +66,8 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
         "comparison",
         lazy_regex(
             rf"\bversus\b|\bvs\b|^{_NO_QUESTION}[^?]{{3,100}} compared (?:with|to)\b|选择?哪"
-            r"|^\W*(?:is|are) an? \w[^,?]{1,60} the same (?:thing )?as an? \w",
+            r"|^\W*(?:is|are) an? \w[^,?]{1,60} the same (?:thing )?as an? "
+            r"(?!(?:decade|year|month|week|day)\b)",
             re.I,
         ),
     ),
@@ -394,7 +395,8 @@ _SIDES = lazy_regex(
     r"|^(?:how (?:do|does|is|are)\s)?"
     rf"(?P<with>{_NO_QUESTION}[^?]{{1,100}}?\s(?:compared? (?:with|to)|as opposed to)\s"
     r"[^,:?]{1,100})"
-    r"|^\W*(?:is|are)\s(?P<same>an?\s[^,?]{1,60}?\sthe same (?:thing )?as\san?\s[^,?.]{1,60})"
+    r"|(?:^|[.!?,]\s)\W*(?:is|are)\s(?P<same>an?\s[^,?]{1,60}?\sthe same (?:thing )?as\san?\s"
+    r"(?!(?:decade|year|month|week|day)\b)[^,?.]{1,60})"
     r"|\b(?:do(?:es)?|did)\s(?P<differs>.{1,100}?\sdiffer\sfrom\s[^?]{1,100})"
     r"|\b(?:do(?:es)?|did)\s(?P<differ>.{1,200}?)\s(?:differ|relate)\b"
     r"|\bbetter[,:]?\s(?P<better>[^,?]{1,80}?\bor\s[^,?]{1,80})"
@@ -511,7 +513,7 @@ _COMPARING = lazy_regex(
     r"\b(?:compared?|compares|comparison|contrast|difference|different|differs?|distinction|between"
     r"|versus|vs|each other|one another|better|best|choose|prefer|pick|take|either|main|key|how"
     r"|what['’]s|what|do|does|did|and|or|they|them|it|one|should|i|we|use|which|matter|exactly|really"
-    r"|in what ways?|relate)\b\.?",
+    r"|in what ways?|relate|normally|usually|generally)\b\.?",
     re.I,
 )
 _FUNCTION_WORDS = lazy_regex(

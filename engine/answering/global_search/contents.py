@@ -639,7 +639,7 @@ class _Page(SubjectPage):
             bare = self.block(title + mark, alone)
             if (told := self.with_sections(bare, unit)) != bare:
                 return told
-            known = {name for name, _ in self._often}  # the opening names them
+            known = [name for name, _ in self._often[:_OPENING_NAMES]]  # the opening names them
             names = [name for name in self._standing_out([unit]) if name not in title]
             names = [name for name in names if name not in known][:_NAMES_TOLD]
             return self.block(f"{title}{self._in_brackets(names)}{mark}", alone)

@@ -85,7 +85,10 @@ class PageWriter:
         """Put the titles of a part's sections below what is told of it, where they are several."""
         names = self.sections(unit)
         listed = f"{self.say('Sections: ', '各节：')}{self.say('; ', '；').join(names)}"
-        return f"{block}\n- {listed}" if len(names) >= FEW_BELOW else block
+        if len(names) < FEW_BELOW:
+            return block
+        mark = "" if "\n" in block else self.say(":", "：")
+        return f"{block}{mark}\n- {listed}"
 
     def sections(self, unit: Unit) -> list[str]:
         """Return titles of the sections of a chapter in their order, some of many.

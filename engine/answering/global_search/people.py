@@ -27,6 +27,8 @@ _OWN, _OF_ANOTHER = 1.5, 0.2
 """Factors for a document whose title names the person, and for a sentence that is about another."""
 _PRONOUN = re.compile(r"(?:He|She|It|They)\b|[他她它]")
 _MAX_CHUNKS = 60
+_OF_LIST = 3
+"""Commas from which on a line without a verb is a list of names."""
 _READ, _TELLS = 4, 3.0
 """Sentences with a name that are read, and the logit from which one tells who that is."""
 _CLOSE, _APART = 24, 60
@@ -156,7 +158,8 @@ def _told_apart(text: str, one: tuple[int, int], other: tuple[int, int]) -> floa
 def _is_readable(text: str) -> bool:
     """Check for a sentence of some length that is no list; shorter ones may say who one is."""
     is_whole = text.endswith((".", "。", "”")) and not is_unpaired(text)
-    is_said = is_whole and (is_chinese(text) or has_verb(text))
+    is_list = not is_chinese(text) and text.count(",") >= _OF_LIST and not has_verb(text)
+    is_said = is_whole and not is_list
     return _FEWEST <= word_count(text) <= MAX_WORDS and not is_listing(text) and is_said
 
 

@@ -26,7 +26,7 @@ from graph.text.patterns import FENCE
 
 from ...storage.graph_api import Chunk, bare_heading
 from ...storage.tokenization import tokens
-from .standalone import has_verb, is_unpaired
+from .standalone import is_unpaired
 
 MAX_DOCUMENTS, MAX_CHUNKS = 600, 1200
 """Maximum number of documents and of chunks that are read; larger libraries are sampled evenly."""
@@ -411,11 +411,12 @@ _BEGINNING = 400
 _RUN = re.compile(r"(?<![\w'’-])[^\W\d_]+(?:-[^\W\d_]+)*(?: [^\W\d_]+(?:-[^\W\d_]+)*)*(?![\w'’])")
 _LOOSE = re.compile(
     r"\w+(?:ed|ing|ly)|also|first|best|known|made|based|many|most|various|new|other|one|two|born"
+    r"|may|might|can|could|will|would|shall|should|must|makes?"
 )
 
 
 def _phrases(unit: Unit) -> set[str]:
-    """Return the runs of one to three content words, no verbs; with capitals of two at least."""
+    """Return the runs of one to three content words; those with capitals have two at least."""
     found: set[str] = set()
     for run in _RUN.findall(unit.chunks[0].text[:_BEGINNING]):
         words = run.split()
@@ -423,8 +424,7 @@ def _phrases(unit: Unit) -> set[str]:
         for size in (1, 2, 3):
             for at in range(len(words) - size + 1):
                 phrase = " ".join(words[at : at + size])
-                is_name = all(bare[at : at + size]) and not has_verb(phrase)
-                if is_name and (size > 1 or phrase.islower()):
+                if all(bare[at : at + size]) and (size > 1 or phrase.islower()):
                     found.add(phrase)
     return found
 

@@ -262,6 +262,10 @@ def test_the_years_of_a_chronicle_stand_apart() -> None:
     [
         "**Asker:** Was it cold?\n\n**Pell:** It was.\n\n**Asker:** How cold?\n\n**Pell:** Very.",
         "**One term.** Said of it.\n\n**Another term.** Said of that.\n\nThe rest of the text.",
+        "**Step 1.** Load it.\n\n**Step 2.** Unpack it.\n\n**Step 3.** Run it.",
+        "**第一步：** 下载。\n\n**第二步：** 解开。\n\n**第三步：** 运行。",
+        "**Ann** rowed.\n\n**Bob** slept.\n\n**Cy** kept the log.",
+        "**Oil.** Hot.\n\nA.\n\nB.\n\n**Gas.** Light.\n\nC.\n\nD.\n\n**Coal.** Black.\n\nE.",
     ],
 )
 def test_speakers_and_few_terms_do_not_stand_apart(text: str) -> None:
@@ -276,3 +280,16 @@ def test_a_question_in_bold_type_stands_with_what_is_answered_below_it() -> None
     assert [each.text for each in found] == asked.split("\n\n**")[:1] + [
         f"**{each}" for each in asked.split("\n\n**")[1:]
     ]
+
+
+def test_what_stands_behind_the_last_term_is_no_part_of_it() -> None:
+    found = split_blocks([passage(f"{GLOSSARY}\nA hawser is thicker than the rope of a kedge.")])
+
+    assert [each.form for each in found] == ["titled"] * 3 + ["prose"]
+
+
+def test_a_long_paragraph_that_begins_with_a_term_is_parted_as_others_are() -> None:
+    long = "It was mended by the men of the yard in the spring. " * 40
+    text = "\n\n".join(f"**{name}.** {long}" for name in ("Hull", "Mast", "Keel"))
+
+    assert max(count_words(each.text) for each in split_blocks([passage(text)])) <= LONGEST_WORDS

@@ -310,6 +310,8 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("Is a gull the same thing as a petrel? Explain.", ("gull", "petrel")),
         ("Is an inn the same as a hotel?", ("inn", "hotel")),
         ("Is it the same as last year?", ()),
+        ("Is a deposit the same as a year ago?", ()),
+        ("I am new. Is a gull the same as a petrel?", ("gull", "petrel")),
         ("What is the difference?", ()),
         ("Gull or Petrel: what does each one do?", ("Gull", "Petrel")),
         ("Should my crew use Oars or Sails, and what is the difference?", ("Oars", "Sails")),
@@ -609,6 +611,20 @@ def test_items_behind_an_indent_are_shown_one_by_one() -> None:
     assert [each.quote.count("one that is") for each in draft.citations] == [1, 1]
 
 
+def test_sides_that_are_compared_in_one_respect_are_told_where_that_is_said() -> None:
+    rest = "It is used where the water is deep and the wind is strong for days. " * 20
+    text = "".join(
+        f"## {name}\n\nThe {name} is a rope.\n\n{rest}\n\nThe {name} is {kept} in winter.\n\n"
+        for name, kept in (("hawser", "kept dry"), ("kedge", "kept oiled"))
+    )
+    question = "How do the hawser and the kedge differ in how they are kept in winter?"
+
+    draft = _asked(question, [_passage(text)], read=_reads(dry=5.0, oiled=5.0))
+
+    assert "kept dry" in draft.text
+    assert "kept oiled" in draft.text
+
+
 @pytest.mark.parametrize(("title", "is_told"), [("Chronicle", False), ("Pier", True)])
 def test_beside_a_fact_stands_what_its_own_page_says_of_its_subject_alone(
     title: str, is_told: bool
@@ -847,6 +863,14 @@ def test_a_term_of_a_list_is_defined_by_its_own_item(question: str, item: str) -
     draft = _asked(question, [_passage(ITEMS)], read=_reads(Hawser=1.0))
 
     assert [each.quote for each in draft.citations] == [f"- {item}"]
+
+
+def test_a_name_without_a_word_on_it_defines_nothing() -> None:
+    names = "We have these aboard:\n\n- hawser\n- kedge\n- lazaret\n"
+
+    draft = _asked("What is a kedge?", [_passage(names)], read=_reads(kedge=1.0))
+
+    assert all(term in draft.text for term in ("hawser", "kedge", "lazaret"))
 
 
 def test_what_no_item_is_named_by_is_told_by_the_whole_list() -> None:
