@@ -449,21 +449,7 @@ def _beside(
             return together
     if is_told:
         return told
-    found: list[Excerpt] = []
-    for side, name in zip(sides, names, strict=True):
-        named = [one for one in candidates if names_side(one.block, name)]
-        if named:
-            asks, of_side = question_of_side(question, side, sides)
-            most = SIDE_BLOCKS if of_side == "definition" else READ_BLOCKS
-            best, *_ = best_blocks(asks, of_side, named[:most], passages, wanted=wanted, read=read)
-            # a section that is called as a side begins with what that is
-            words = set(tokens(name))
-            is_called = bool(words) and words <= set(tokens(best.block.heading))
-            opens = of_side == "definition" and is_called
-            found.append(extended(best, passages[best.block.passage], text_at, opens=opens))
-    apart = list(
-        {(one.source.document_id, one.source.start + one.start): one for one in found}.values()
-    )
+    apart = _of_each_side(question, sides, candidates, passages, wanted, read, text_at)
     if len(apart) == len(sides) or together:
         return apart if len(apart) == len(sides) else together
     if told:
@@ -478,3 +464,32 @@ def _beside(
         if len(apart) < len(sides) and is_new:
             apart.append(whole)
     return apart
+
+
+def _of_each_side(
+    question: str,
+    sides: Sequence[str],
+    candidates: Sequence[WeighedBlock],
+    passages: Sequence[Passage],
+    wanted: Mapping[str, float],
+    read: Reader | None,
+    text_at: TextAt | None,
+) -> list[Excerpt]:
+    """Return an excerpt on each side that a block names, in their order; the same one once.
+
+    A section that is called as a side begins with what that is.
+    """
+    found: dict[tuple[str, int], Excerpt] = {}
+    for side, name in zip(sides, bare_sides(sides), strict=True):
+        named = [one for one in candidates if names_side(one.block, name)]
+        if not named:
+            continue
+        asks, of_side = question_of_side(question, side, sides)
+        most = SIDE_BLOCKS if of_side == "definition" else READ_BLOCKS
+        best, *_ = best_blocks(asks, of_side, named[:most], passages, wanted=wanted, read=read)
+        words = set(tokens(name))
+        is_called = bool(words) and words <= set(tokens(best.block.heading))
+        opens = of_side == "definition" and is_called
+        one = extended(best, passages[best.block.passage], text_at, opens=opens)
+        found[one.source.document_id, one.source.start + one.start] = one
+    return list(found.values())

@@ -186,22 +186,9 @@ def extended(
         start, end, longest = section, last, max(longest, whole)
     else:
         start = _standing_start(block, blocks, longest=longest)
-        is_led = _begins_a_list(text, start, end, blocks, rest)
-        typed = [each.end for each in rest if has_steps and each.form == "code"]
-        typed = [each for each in typed if count_words(text[start:each]) <= LED_WORDS]
-        for other in rest:
-            is_led = _announces(text[start:end], other) or (is_led and other.form in LISTED)
-            gives_reason = _GIVES_REASON.match(other.text) is not None
-            is_typed = other.end <= max(typed, default=start)
-            if (
-                not (is_led or is_typed or gives_reason)
-                and count_words(text[start:end]) >= SHORTEST_WORDS
-            ):
-                break
-            end = other.end
-            is_longer = is_typed or (is_led and other.form in LISTED)
-            if is_longer and longest == LONGEST_WORDS:
-                longest = LED_WORDS
+        end, longest = _led_on(
+            text, (start, end), blocks, rest, longest=longest, has_steps=has_steps
+        )
     cut = start + cut_long(text[start:end], words=longest)
     cut = cut if may_cut else _paragraph_end(text, cut, end)
     end = speech_end(text, start, cut)
@@ -220,6 +207,34 @@ def extended(
         lead=lead,
         likely=best.likely,
     )
+
+
+def _led_on(
+    text: str,
+    place: tuple[int, int],
+    blocks: Sequence[ExcerptBlock],
+    rest: Sequence[ExcerptBlock],
+    *,
+    longest: int,
+    has_steps: bool,
+) -> tuple[int, int]:
+    """Return where an excerpt ends that goes on with the next blocks, and its most words."""
+    start, end = place
+    is_led = _begins_a_list(text, start, end, blocks, rest)
+    typed = [each.end for each in rest if has_steps and each.form == "code"]
+    typed = [each for each in typed if count_words(text[start:each]) <= LED_WORDS]
+    for other in rest:
+        is_led = _announces(text[start:end], other) or (is_led and other.form in LISTED)
+        gives_reason = _GIVES_REASON.match(other.text) is not None
+        is_typed = other.end <= max(typed, default=start)
+        is_enough = count_words(text[start:end]) >= SHORTEST_WORDS
+        if is_enough and not (is_led or is_typed or gives_reason):
+            break
+        end = other.end
+        is_longer = is_typed or (is_led and other.form in LISTED)
+        if is_longer and longest == LONGEST_WORDS:
+            longest = LED_WORDS
+    return end, longest
 
 
 def _begins_a_list(
