@@ -373,6 +373,40 @@ def items_of_sides(
     return []
 
 
+def _items_naming(
+    sides: Sequence[str], blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]
+) -> list[ExcerptBlock]:
+    """Return the items of a section of which each begins with a clause that names one side alone.
+
+    *Package A recommends B if …* beside *Package A suggests B if …*: in the order of the sides,
+    those of the first section with just one for each; none where none has.
+    """
+    wanted = [_plain_words(side) for side in sides]
+    found: defaultdict[tuple[int, int], list[dict[str, ExcerptBlock]]] = defaultdict(
+        lambda: [{} for _ in wanted]
+    )
+    for block in blocks if all(wanted) else ():
+        if block.form in ("list", *APART):
+            for _, item in list_items(block, passages[block.passage].text):
+                begun = _plain_words(_CLAUSE.findall(item.text)[0])
+                named = [row for row, each in enumerate(wanted) if each <= begun]
+                if len(named) == 1:
+                    found[block.passage, block.section][named[0]][item.text] = item
+    for _, told in sorted(found.items(), key=lambda each: each[0]):
+        if all(len(each) == 1 for each in told):
+            return [item for each in told for item in each.values()]
+    return []
+
+
+def _plain_words(text: str) -> frozenset[str]:
+    """Return the words of a text, of one that is joined by marks its parts (*non-free*)."""
+    return frozenset(tokens(" ".join(re.findall(r"\w+", text))))
+
+
+_CLAUSE = re.compile(r"[^:：,，.;；\n]{0,80}(?!\w)")
+"""Beginning of an item, in which it names what it is about."""
+
+
 def list_items(
     block: ExcerptBlock, source: str, *, least: int = LEAST_WORDS
 ) -> Iterator[tuple[list[str], ExcerptBlock]]:
@@ -419,6 +453,7 @@ def told_by_items(
     last = [name.split()[-1] for name in names]
     if not items and len({*last}) == len(names):  # apt-get *upgrade* and *dist-upgrade*
         items = items_of_sides(last, blocks, passages)
+    items = items or _items_naming(names, blocks, passages)
     sections = [] if items else _sections_of_sides(names, blocks)
     items = items or sections
     if not items:

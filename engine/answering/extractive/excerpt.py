@@ -436,7 +436,8 @@ def _beside(
         best, *_ = best_blocks(
             question, "comparison", both[:READ_BLOCKS], passages, wanted=wanted, read=read
         )
-        if is_told and (told[0].logit or 0.0) >= (best.logit or 0.0) - CLOSE["en"]:
+        ahead = CLOSE["en"] * (-1 if is_told else 1)
+        if told and (told[0].logit or 0.0) >= (best.logit or 0.0) + ahead:
             return told
         together = [extended(best, passages[best.block.passage], text_at, whole=WHOLE_STEPS)]
         titled = all(set(tokens(side)) <= set(tokens(best.block.heading)) for side in names)

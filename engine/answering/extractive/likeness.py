@@ -133,6 +133,9 @@ PLAIN = 0.8
 FAIRLY = 1.0
 """Logits by which a text in another language may lie below one in the question's own and be as near
 to it: vectors lay texts of one language together."""
+HARDLY = 0.5
+"""Logits by which an answer in the question's own language may lie below a block of another one and
+stand in its place. On half translated pages the nearest block is often one without an answer."""
 ODDS, EVEN = 2.0, 5.4
 """Log odds of a logit that the nearest block answers, and the logit of even odds: of 28 Chinese
 questions on English pages of Debian 13 of 14 lie above it, of others' 1 of 14."""
@@ -149,16 +152,25 @@ def answer_across(
 ) -> Draft:
     """Answer by the nearest block in another language, else `within` the question's own.
 
-    Where neither answers, what is nearest in the other language is told if it is near at all.
+    What a half translated document tells in the question's own without doubt stands, too, where it
+    is hardly farther. Where neither answers, what is nearest in the other language is told if it is
+    near at all.
     """
     least = min(1.0, 2 * min_evidence)  # by default even odds: few right blocks lie below them
     other = in_other_language(question, passages)  # how likely it is, is fitted to these alone
     told = _nearest_told(question, other, read=read, text_at=text_at, least=least)
     own = in_own_language(question, passages)
-    if not told.abstained or not own:
+    if not own:
         return told
     answer = within(own)
-    return told if answer.abstained and told.citations else answer
+    if told.abstained or answer.abstained:
+        return told if answer.abstained and told.citations else answer
+    is_doubted = answer.text.startswith(in_script_of(question, HESITATION[language_of(question)]))
+    is_of_both = answer.citations[0].document_id in {each.document_id for each in other}
+    if is_doubted or not is_of_both:
+        return told
+    is_near = _nearness(question, answer, read) >= told.figures["logit"] - HARDLY
+    return answer if is_near else told
 
 
 def with_other_language(
@@ -181,8 +193,8 @@ def with_other_language(
         told = _nearest_told(question, passages, read=read, text_at=text_at, least=least)
         return told if told.citations else draft
     found = _nearest(question, passages, read=read, text_at=text_at)
-    own = read(question, [f"{each.title}\n{each.quote}" for each in draft.citations])
-    if found is None or (found[0].logit or 0.0) < float(own.max()) - FAIRLY:
+    near = _nearness(question, draft, read)
+    if found is None or (found[0].logit or 0.0) < near - FAIRLY:
         return draft
     excerpt, held = found
     if held < DECLINED:
@@ -205,6 +217,12 @@ def with_other_language(
         evidence=max(draft.evidence or 0.0, held) if is_told else draft.evidence,
         detail=f"{draft.detail}; nearest of another language, evidence {held:.2f}",
     )
+
+
+def _nearness(question: str, draft: Draft, read: Reader) -> float:
+    """Return the logit of the nearest of the texts that an answer quotes."""
+    quotes = [f"{each.title}\n{each.quote}" for each in draft.citations]
+    return float(read(question, quotes).max())
 
 
 def _ahead(draft: Draft, excerpt: Excerpt, held: float, added: Citation, question: str) -> Draft:

@@ -1996,6 +1996,27 @@ def test_two_terms_of_one_list_are_compared_by_what_is_said_of_each() -> None:
     assert "pole" not in draft.text
 
 
+def test_items_that_name_a_side_in_their_first_clause_are_compared() -> None:
+    document = "## What is meant by Needs, Prefers, Mentions and Sup-plies?\n\n" + "\n".join(
+        f"- A package {verb} another one {said} {FILLER}"
+        for verb, said in (
+            ("needs", "if it cannot run alone, which it says."),
+            ("prefers", "if most people want both."),
+            ("mentions", "if the other one may help."),
+            ("sup-plies", "if it holds all of its files, or prefers to."),
+        )
+    )
+
+    draft = _asked("difference between Prefers and Mentions?", [_passage(document)],
+                   read=_reads(most=1.0, files=-9.0))  # fmt: skip
+
+    assert draft.text.index("most people want both") < draft.text.index("may help")
+    assert "cannot run alone" not in draft.text
+    joined = _asked("Sup-plies versus Needs: how do they differ?", [_passage(document)],
+                    read=_reads(files=1.0, most=-9.0))  # fmt: skip
+    assert joined.text.index("all of its files") < joined.text.index("cannot run alone")
+
+
 def test_a_side_of_a_comparison_may_be_a_clause() -> None:
     found = [
         _passage(f"## {name}\n\n{name} is old.\n\n{name} {does}. {FILLER}\n", name=name)

@@ -208,6 +208,37 @@ def test_texts_of_ones_own_language_are_not_weighed_as_foreign_ones() -> None:
     assert answered(EVEN - 2.0) == within
 
 
+@pytest.mark.parametrize(
+    ("own", "is_doubted", "is_told"),
+    [
+        pytest.param(EVEN + 1.8, False, True, id="hardly farther"),
+        pytest.param(EVEN + 1.0, False, False, id="farther"),
+        pytest.param(EVEN + 3.0, True, False, id="doubted"),
+    ],
+)
+def test_a_half_translated_page_answers_in_the_language_of_the_question(
+    own: float, is_doubted: bool, is_told: bool
+) -> None:
+    said = "这根缆长142公里。"
+    page = _passage(f"The cable of the station was laid long ago by a ship.\n\n{said}")
+    doubt = f"{HESITATION['zh']}\n\n" * is_doubted
+    cited = replace(_cited(page), quote=said)
+    within = Draft(text=f"{doubt}{said}", citations=(cited,), evidence=0.8, detail="within")
+
+    draft = answer_across(
+        "缆有多长？",
+        [_passage("A foreign text on the cable."), page],
+        read=lambda _question, texts: np.array(
+            [own if text.endswith(said) and "ship" not in text else EVEN + 2.0 for text in texts]
+        ),
+        text_at=None,
+        min_evidence=0.25,
+        within=lambda _: within,
+    )
+
+    assert (draft == within) is is_told
+
+
 def test_a_block_that_lacks_the_latin_names_of_a_chinese_question_is_another_one() -> None:
     told = [_passage("Debian kernels are compiled with make deb-pkg.")]
     assert is_of_other_names("在 Debian 上怎么装拼音输入法，fcitx 还是 ibus 好？", told)
