@@ -141,7 +141,7 @@ class EnglishModel:
         return dict(self.language.components).get("lemmatizer")
 
 
-RULES_VERSION = 19
+RULES_VERSION = 20
 """Raise it with every change to a rule or word list that can change a result."""
 MAX_PREDICATE_CHARACTERS = 60
 _LABEL = re.compile(r"\n[ \t]*[A-Z][\w ]{0,30}:|\n\s*\n")

@@ -132,13 +132,14 @@ _HAN_AFTER = (
     (
         re.compile(
             r"出生|生于|[说道曰问答]|表示|认为|去世|逝世|写道|嫁给|结婚|毕业|考入|笑|回答|介绍|追问|叹"
-            rf"|{'|'.join(title for title in HAN_TITLES if len(title) > 1)}"
         ),
         "PERSON",
         VERB,
     ),
     (re.compile(r"位于|坐落|[村镇岛港湾市县省]"), "PLACE", IN_FRONT),
 )
+_HAN_TITLE = re.compile("|".join(title for title in HAN_TITLES if len(title) > 1))
+"""Titles behind a person's name, or behind the name of the place of an office: 长沙太守."""
 _HAN_BEFORE = ((re.compile(r"(?:抵达|前往|来到|位于|住在|出生于|到达|离开)$"), "PLACE", VERB),)
 
 
@@ -181,7 +182,11 @@ def _cues(text: str, mention: Mention, span: tuple[int, int]) -> Iterator[tuple[
         yield from _matches(before, after, behind=_HAN_AFTER, in_front=_HAN_BEFORE)
         if (match := _HAN_DEFINED.match(after)) and (kind := han_type_of(match["noun"])):
             yield kind, COPULA
-        if kind := han_type_of(before):
+        is_place = mention.type == "PLACE"  # 长沙太守, 都督荆州
+        if not is_place and _HAN_TITLE.match(after) and not _GOVERNED.search(before):
+            yield "PERSON", VERB
+        kind = han_type_of(before)
+        if kind and not (is_place and kind == "PERSON"):
             yield kind, IN_FRONT if kind == "PERSON" else APPOSED
         return
     yield from _matches(before, after, behind=_AFTER, in_front=_BEFORE)

@@ -403,6 +403,22 @@ def test_a_story_in_chapters_is_told_by_what_each_alone_tells(open_engine, tmp_p
         assert "cold day" not in told
 
 
+def test_a_story_of_chapters_whose_titles_tell_is_told_by_them(open_engine, tmp_path: Path) -> None:
+    often = "On a cold day Anna Rudd walked home, and the wind blew, and she was glad of her coat. "
+    titles = [f"Anna Rudd Wins Prize {n} and Loses It" for n in range(1, 25)]
+    with open_engine(tmp_path / "library") as engine:
+        for number, title in enumerate(titles, 1):
+            head = f"Chapter {number}. {title}"
+            text = f"# {head}\n\n{often * 9}\n"
+            engine.add_text(text, document_id=f"anna/{number:02}.md", title=head)
+        answer = engine.ask("What happens in this novel?")
+
+    assert answer.mode == "global"
+    lines = [line for line in answer.text.splitlines() if line.startswith("- ")]
+    assert [title for title in titles if any(title in line for line in lines)] == titles
+    assert "cold day" not in answer.text.partition("\n\nPeople:")[0]
+
+
 def test_a_single_document_is_not_what_is_described_and_a_guide_that_is_not_there_no_library(
     open_engine, tmp_path: Path
 ) -> None:

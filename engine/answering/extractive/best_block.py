@@ -26,6 +26,7 @@ from .block_candidates import (
     read_heading,
     read_leads,
     read_text,
+    told_text,
 )
 from .blocks import (
     ExcerptBlock,
@@ -293,7 +294,10 @@ def read_blocks(
     may leave where they are far below.
     """
     logits = np.full(len(candidates), -np.inf)
-    texts = [read_text(one.block, passages) for one in candidates]
+    is_bare = language_of(question) == "zh"  # in which a heading misleads the reader
+    texts = [
+        told_text(one.block) if is_bare else read_text(one.block, passages) for one in candidates
+    ]
     rows, some = list(range(len(candidates))), list[int]()
     at_once = READ_AT_ONCE[language_of(question)]
     while rows:

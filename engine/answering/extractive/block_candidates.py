@@ -210,12 +210,16 @@ def fused_score(block: ExcerptBlock, passages: Sequence[Passage]) -> float:
 
 
 def read_text(block: ExcerptBlock, passages: Sequence[Passage]) -> str:
-    """Return a block below its title and heading, as a reader reads it.
+    """Return a block below its title and heading, as a reader reads it."""
+    return f"{read_heading(block, passages)}\n{told_text(block)}"
 
-    Rows of a table are told with the names of their columns: a reader of sentences makes more of
-    *Ship: Corncrake; Built: 1988.* than of bars.
+
+def told_text(block: ExcerptBlock) -> str:
+    """Return the text of a block, rows of tables told with the names of their columns.
+
+    A reader of sentences makes more of *Ship: Corncrake; Built: 1988.* than of bars.
     """
-    return f"{read_heading(block, passages)}\n{_with_told_rows(block.text)}"
+    return _with_told_rows(block.text)
 
 
 _COLUMNS = 2

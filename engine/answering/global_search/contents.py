@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -75,9 +76,9 @@ from .topics import (
 )
 from .windows import widened
 
-TOLD_PARTS, _CHAPTERS, _LISTED = 20, 60, 30
-"""Parts or documents that are told of one by one, chapters whose titles are listed at most, and
-those of a book with their sections."""
+TOLD_PARTS, _CHAPTERS, _GROUPS, _LISTED = 20, 60, 8, 30
+"""Parts or documents that are told of one by one, chapters whose titles are listed at most, groups
+of them, and chapters of a book with their sections."""
 _NEAREST = 240
 """Passages nearest to an aspect that are read."""
 _SHOWN_TITLES, _TOLD_UNITS, _FOREIGN, _EVENTS = 6, 6, 2, 14
@@ -111,6 +112,8 @@ _BESIDE = 0.02
 _ON_BOOK, _FIRST_CHAPTERS, _SAYS = 3, 3, -2.0
 """Sentences on a book, chapters of a document where they are looked for, and the least logit of an
 English sentence that says what a book is about."""
+_TELLS = 6
+"""Words of a chapter's title that tells what happens in it."""
 _ABOUT_BOOK = "What is {} about?"
 _STORY = "story tale plot novel book course beginning end life fate development"
 """Words beside a person in a question for what happens to that person."""
@@ -194,21 +197,21 @@ class _Page(SubjectPage):
         if len({one.document_id for one in self.chunks}) == 1:
             return self._of_document()
         documents = len(self.units) if self.asked.subject else self.documents
-        centre = self._centre()
         books, others = self.books
         of_books = sum(book.documents for book in books), sum(book.length for book in books)
         if 2 * of_books[0] > len(self.units) or 2 * of_books[1] > len(self.chunks):
             is_story = self.is_book and self._heroes
-            chapters = joined_units(books[0].chapters, TOLD_PARTS) if is_story else []
-            blocks = self._joined(chapters) or [self._book(book) for book in books]
+            centre = [] if is_story else self._centre()
+            blocks = self._story_of(books[0].chapters) if is_story else []
+            blocks = blocks or [self._book(book) for book in books]
             told = f"in {len(books)} books" if len(books) > 1 else "in one book"
-            parts = self.say(told, f"分为 {len(books)} 本书")
+            parts = self.say(told, f"分为 {len(books)} 本书" if len(books) > 1 else "合为一本书")
             if len(others) >= _BESIDE * len(self.units):
                 beside = self._topics(others, most=max(1, self.scene.plan.topics - len(books)))
                 parts += self.say(f" and {len(others)} others", f"和另外 {len(others)} 份")
                 blocks += beside
         else:
-            few = len(self.units) <= TOLD_PARTS
+            centre, few = self._centre(), len(self.units) <= TOLD_PARTS
             blocks = self._topics(self.units, most=TOLD_PARTS if few else self.scene.plan.topics)
             parts = self.say(f"on {len(blocks)} topics", f"分为 {len(blocks)} 个主题")
             parts = self.say("one by one", "逐一列出") if few else parts
@@ -216,6 +219,13 @@ class _Page(SubjectPage):
         begun = begun or self._begun(self.units)
         opening = "\n".join((self._opening(documents, parts), *centre, *begun))
         return self.made(opening, [without_lines(one, centre) for one in blocks], self.people())
+
+    def _story_of(self, chapters: Sequence[Unit]) -> list[str]:
+        """Return the chapters of a story: the titles that tell what happens, else sentences."""
+        telling = sum(word_count(one.title) >= _TELLS for one in chapters)
+        if 2 * telling >= len(chapters) > TOLD_PARTS:
+            return self._chapters(chapters)
+        return self._joined(joined_units(chapters, TOLD_PARTS))
 
     def _begun(self, units: Sequence[Unit], book: str | None = None) -> list[str]:
         """Return lines that say what to read first, of a book, where that is asked."""
@@ -393,15 +403,14 @@ class _Page(SubjectPage):
 
     def _chapters(self, units: Sequence[Unit]) -> list[str]:
         """Return titles of chapters in groups, each group with the names that stand out in it."""
-        size = math.ceil(len(units) / (TOLD_PARTS // 2))
-        starts = range(0, len(units), size)
+        starts = [len(units) * group // _GROUPS for group in range(_GROUPS + 1)]
         blocks = []
-        for at in starts:
-            some = units[at : at + size]
-            numbers = [number_of(unit.headings[-1]) if unit.headings else "" for unit in some]
-            ends = [numbers[0], numbers[-1]] if all(numbers) else [str(at + 1), str(at + len(some))]
+        for at, end in pairwise(starts):
+            some = units[at:end]
+            numbers = [number_of((unit.title, *unit.headings)[-1]) for unit in some]
+            ends = [numbers[0], numbers[-1]] if all(numbers) else [str(at + 1), str(end)]
             head = " – ".join(dict.fromkeys(ends)) + self._in_brackets(self._standing_out(some))
-            told = spread_evenly([one for one in some if one.title], _CHAPTERS // len(starts))
+            told = spread_evenly([one for one in some if one.title], _CHAPTERS // _GROUPS)
             lines = [f"- {unit.title}{self.heading_mark(unit)}" for unit in told]
             blocks.append("\n".join((head + self.say(":", "："), *lines)))
         return blocks

@@ -31,6 +31,9 @@ _NO_PERSON = re.compile(r"^[A-Z]{2}|\d|[A-Z]{3}")
 _NO_NAME = re.compile(
     r"[,/，、]|\bet\b|^(?:何[故不以如能人处事日必用足为敢况]|参[见阅考]|[详请]见|少顷)$"
 )
+_SELDOM_READ = 3
+"""Passages for each mention that extraction reads, from which Chinese characters are a word that a
+tagger once took for a name: 三千 stands in 97 passages and is one in 1."""
 _SPREADS = 3
 """A document that names a thing counts as so many passages."""
 _MOST, _FEW, _RANKED, _FURTHER, _PAIRS = 8, 3, 24, 12, 6
@@ -124,7 +127,10 @@ class NamedThings(PageWriter):
         return shown
 
     def _is_name(self, entity: Entity) -> bool:
-        """Check that a name's words are seldom written in small letters, of an institution one."""
+        """Check that a name's words are seldom written in small letters, of an institution one.
+
+        Chinese ones are read as a name in some of the passages that have them.
+        """
         name = without_title(entity.name)
         if _NO_NAME.search(name):
             return False
@@ -133,7 +139,9 @@ class NamedThings(PageWriter):
             self._written[word.lower()] <= _COMMON * (self._written[word] + 1) for word in words
         ]
         is_one = any(proper) if entity.type == "ORGANISATION" else all(proper)
-        return is_one if words else has_han(name)
+        if words:
+            return is_one
+        return has_han(name) and entity.mention_count * _SELDOM_READ >= self._held[entity]
 
     def _shown(self, entity: Entity) -> str:
         """Return the entity's name in the question's language that stands in one of the chunks."""

@@ -27,8 +27,9 @@ _OWN, _OF_ANOTHER = 1.5, 0.2
 """Factors for a document whose title names the person, and for a sentence that is about another."""
 _PRONOUN = re.compile(r"(?:He|She|It|They)\b|[他她它]")
 _MAX_CHUNKS = 60
-_OF_LIST = 3
-"""Commas from which on a line without a verb is a list of names."""
+_OF_LIST, _PLAINLY = 3, 3
+"""Commas from which on a line without a verb is a list of names, and how well a person is
+introduced by one that is none."""
 _READ, _TELLS = 4, 3.0
 """Sentences with a name that are read, and the logit from which one tells who that is."""
 _CLOSE, _APART = 24, 60
@@ -82,7 +83,8 @@ def introduce(
                 worth *= 1.0 if bare in said.text else _PARTLY
                 worth *= _OWN if called.search(chunk.title) else 1.0
                 is_told = worth >= _ROLE_NEAR or not is_spoken(said)
-                if not _is_readable(said.text) or not is_told:
+                is_named = _introduced(said.text, persons) == _PLAINLY
+                if not is_told or not _is_readable(said.text, is_introduction=is_named):
                     continue
                 if worth:
                     found.append(replace(said, worth=round(worth, 6)))
@@ -155,10 +157,14 @@ def _told_apart(text: str, one: tuple[int, int], other: tuple[int, int]) -> floa
     return len(between) if is_told and len(between) <= _APART else math.inf
 
 
-def _is_readable(text: str) -> bool:
-    """Check for a sentence of some length that is no list; shorter ones may say who one is."""
+def _is_readable(text: str, *, is_introduction: bool = False) -> bool:
+    """Check for a sentence of some length that is no list; shorter ones may say who one is.
+
+    An introduction needs no verb: *Ann Pyke, a tall, silent woman, the bursar of the station*.
+    """
     is_whole = text.endswith((".", "。", "”")) and not is_unpaired(text)
-    is_list = not is_chinese(text) and text.count(",") >= _OF_LIST and not has_verb(text)
+    has_commas = not is_chinese(text) and text.count(",") >= _OF_LIST
+    is_list = has_commas and not is_introduction and not has_verb(text)
     is_said = is_whole and not is_list
     return _FEWEST <= word_count(text) <= MAX_WORDS and not is_listing(text) and is_said
 

@@ -1046,6 +1046,22 @@ def test_a_chinese_block_that_is_read_as_hardly_answering_is_doubted(
     assert "铜灯" in draft.text
 
 
+def test_a_chinese_block_is_read_without_its_heading() -> None:
+    """A heading has the words of the question, whatever the block below it says."""
+    sources = [
+        replace(_passage(text, name=name), scores={"fused": 1.0})
+        for name, text in (
+            ("灯塔为什么一直亮着", "## 灯塔为什么一直亮着\n\n灯塔建在岛上，门是红的。\n"),
+            ("灯塔", "## 看守\n\n因为渔船夜里要进港，灯塔整夜亮着。\n"),
+        )
+    ]
+    likeness = _WithVectors({"一直亮着": 9.0, "渔船": 5.0}, {})
+
+    draft = _asked("灯塔为什么夜里一直亮着？", sources, likeness=likeness)
+
+    assert "渔船" in draft.text.split("\n\n")[1]
+
+
 @pytest.mark.parametrize(("logit", "is_told"), [(6.0, False), (1.0, True)])
 def test_below_a_chinese_block_that_hardly_answers_the_next_one_is_shown(
     logit: float, *, is_told: bool

@@ -189,6 +189,18 @@ def test_a_person_is_introduced_by_a_document_of_their_own() -> None:
     assert "botanist" in person.said.text
 
 
+def test_a_person_is_introduced_by_a_line_of_commas_without_a_verb() -> None:
+    line = "Verity Quill, a tall, silent, patient woman, the founder of the mill of Oxley."
+    listed = "Verity Quill, Ann Reed, Tom Vale, the miller of Oxley."
+    told = [
+        introduce("Verity Quill", ["Verity Quill"], [chunk(text)], chinese=False, is_person=True)
+        for text in (line, listed)
+    ]
+    assert told[0] is not None
+    assert told[0].said.text == line
+    assert told[1] is None
+
+
 @pytest.mark.parametrize(
     ("question", "kinds", "relates"),
     [

@@ -66,6 +66,22 @@ def test_a_definition_outweighs_what_a_tagger_takes_a_name_for() -> None:
     assert decide_types(Counter(PERSON=16), {"PLACE": 4.0}) == Counter(NAME=16)
 
 
+def test_few_cues_outweigh_no_chinese_tags_that_are_many() -> None:
+    types = {"荆洲": Counter(PLACE=254), "韩玄": Counter(PERSON=2), "梁兵": Counter(PERSON=40)}
+    told = {"荆洲": {"PERSON": 8.0}, "韩玄": {"PLACE": 8.0}}
+    settled = settle_types(types, told, {key: [key] for key in types})
+    assert settled["荆洲"] == Counter(PLACE=254)
+    assert settled["韩玄"] == Counter(PLACE=2)
+    assert settled["梁兵"] == Counter(CONCEPT=40)
+
+
+@pytest.mark.parametrize(("kind", "is_person"), [("PLACE", False), ("PERSON", True)])
+def test_an_office_in_a_place_makes_no_person_of_it(kind: str, *, is_person: bool) -> None:
+    layout = lay_out("朝廷以长沙太守为先锋。")
+    mentions = mentions_of(layout, [Candidate(3, 5, kind)])
+    assert any(one.object == "PERSON" for one in type_statements(layout, mentions)) is is_person
+
+
 def test_what_speaks_against_a_person_needs_no_article_beside_it() -> None:
     assert decide_types(Counter(PLACE=3), {"PERSON": -2.0}) == Counter(PLACE=3)
 
