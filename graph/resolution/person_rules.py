@@ -48,10 +48,11 @@ from .rules import (
 )
 
 _HONOURED = re.compile(rf"(?P<name>[{HAN}]{{2,4}}?)(?P<title>{'|'.join(HAN_TITLES)})")
-FOREMOST_DOCUMENTS = 5
-"""In fewer documents nobody of a surname is foremost."""
-FOREMOST_FACTOR = 5
-"""Frequency ratio that makes one bearer of a surname the main one."""
+FOREMOST_DOCUMENTS, FOREMOST_MENTIONS = 5, 30
+"""In fewer documents, with fewer mentions, nobody of a surname is foremost."""
+FOREMOST_FACTOR, FOREMOST_LEAD = 5, 2
+"""Frequency ratio that makes one bearer of a surname the main one, and the least without what may
+be called so: 关公 stands oftener for 关羽 than that name."""
 FIRST_NAME_TERMS = 5
 """Mentions from which a usual given name, "Bob", is how a text calls the one who has it."""
 MOST_INFORMAL, KNOWN = 20, 3
@@ -228,7 +229,7 @@ def short_name_links(
         if not part or shared[part] > CROWD:
             continue
         owners = index.get(part, {})
-        if titled_keys.get(part):
+        if titled_keys.get(part) or profile.is_han:
             said = sum(profiles[k].count for k in shorts[part])
             owners = {
                 top: ks for top, ks in owners.items() if not _is_in_passing(ks, said, profiles)
@@ -284,19 +285,22 @@ def _for_the_foremost(
 ) -> Iterator[Link]:
     """ "曹丞相" for 曹操 in a library of many 曹, where he is by far the foremost of them.
 
-    A Chinese surname with a title, said in several documents, of which most name him, who is named
-    several times as often as any other of that surname. No husband's name for a wife's.
+    A Chinese surname with a title, said in several documents or often, of which most name him, who
+    is named several times as often as any other of that surname, the name with the title counted.
+    No husband's name for a wife's.
     """
     profile = profiles[key]
     documents = profile.name.documents
     if not profile.parts.han_title or MARRIED_TITLES & {*profile.parts.titles}:
         return
-    if len(documents) < FOREMOST_DOCUMENTS:
+    if len(documents) < FOREMOST_DOCUMENTS and profile.count < FOREMOST_MENTIONS:
         return
     first, *others = sorted(owners, key=lambda top: (-clusters[top].count, top))
     shared = len(documents & clusters[first].documents)
     rivals = max((clusters[top].count for top in others), default=0)
-    if 3 * shared <= 2 * len(documents) or clusters[first].count < FOREMOST_FACTOR * rivals:
+    own = clusters[first].count
+    is_far = own >= FOREMOST_LEAD * rivals and own + profile.count >= FOREMOST_FACTOR * rivals
+    if 3 * shared <= 2 * len(documents) or not is_far:
         return
     target = min(owners[first], key=lambda k: (-profiles[k].count, k))
     if profiles[target].kind != "PERSON":

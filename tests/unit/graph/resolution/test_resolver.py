@@ -250,6 +250,22 @@ def test_a_chinese_title_means_the_foremost_of_a_surname_alone(
     assert merged == ({tuple(sorted(("林川", title)))} if expected else set())
 
 
+@pytest.mark.parametrize(
+    ("count", "other", "said", "expected"),
+    [(40, 15, 60, True), (40, 15, 20, False), (40, 21, 80, False), (40, 15, 32, False)],
+)
+def test_a_chinese_title_that_is_said_often_means_the_foremost_in_one_document(
+    count: int, other: int, said: int, *, expected: bool
+) -> None:
+    names = [name("林川", count=count), name("林海", count=other), name("林公", count=said)]
+    assert groups(names) == ({("林公", "林川")} if expected else set())
+
+
+def test_a_chinese_word_that_is_said_often_is_no_short_name_of_what_stands_there_once() -> None:
+    assert groups([name("明公", count=30), name("于明公", count=1)]) == set()
+    assert groups([name("明远", count=9), name("于明远", count=1)]) == {("于明远", "明远")}
+
+
 def test_a_surname_shared_elsewhere_is_merged_only_where_its_owner_is_at_hand() -> None:
     smiths = [name("john smith", documents="a"), name("mary smith", documents="b")]
     assert groups([*smiths, name("smith", documents="a")]) == {("john smith", "smith")}
