@@ -205,12 +205,18 @@ _PLEASE = lazy_regex(
 )
 
 
+_SPOKEN = {"啥": "什么", "咋": "怎么", "哪儿": "哪里"}
+"""Chinese words for questions as they are spoken, and as they are written."""
+
+
 def spelled_out(question: str) -> str:
-    """Return an English question with *what is* for *whats* and *don't* for *dont*, without thanks.
+    """Return a question with *what is* for *whats*, *don't* for *dont*, 什么 for 啥, without thanks.
 
     What is asked for is told by such words.
     """
     said = _PLEASE.sub(r"\1", _NOT.sub(r"\1n't", _IS.sub(r"\1\2 is", question)))
+    for spoken, written in _SPOKEN.items():
+        said = said.replace(spoken, written)
     return said if any(map(str.isalnum, said)) else question
 
 
