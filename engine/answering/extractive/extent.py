@@ -223,8 +223,9 @@ def _led_on(
     is_led = _begins_a_list(text, start, end, blocks, rest)
     typed = [each.end for each in rest if has_steps and each.form == "code"]
     typed = [each for each in typed if count_words(text[start:each]) <= LED_WORDS]
-    for other in rest:
+    for row, other in enumerate(rest):
         is_led = _announces(text[start:end], other) or (is_led and other.form in LISTED)
+        is_led = is_led or _begins_a_list(text, start, other.end, blocks, rest[row + 1 :])
         gives_reason = _GIVES_REASON.match(other.text) is not None
         is_typed = other.end <= max(typed, default=start)
         is_enough = count_words(text[start:end]) >= SHORTEST_WORDS
