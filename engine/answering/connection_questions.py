@@ -42,37 +42,28 @@ _BESIDES = re.compile(
     re.IGNORECASE,
 )
 """Exceptions and further clauses, which are cut before matching."""
-_SIDE_HAN = "[^，,。？?]+?"
-_PAIR_HAN = (
-    f"(?P<pair>{_SIDE_HAN})(?:[，,](?:后来|最后|[双两]方|彼此|[他她它]们)?)?"
-    "(?:之间|两者|二者|这?(?:两个?|二|俩)人|俩|两位){0,2}"
-)
-_HAN_NOUN = (
-    "(?:关系|联系|关联|渊源|瓜葛|交集|纠葛|牵连|牵扯|恩怨|过节|交情|往来|来往|缘分|仇[怨恨]?|梁子)"
-)
-_WHICH_HAN = "(?:(?:什么|啥|何种?|怎样的?|怎么样的?|哪些|哪种|多大的?)(?:样的)?)"
-_JOINED_HAN = (
-    "(?:联系|关联|相连|[扯搭]上(?:了?关系|边)?|认识|相识|结识|结缘|结仇|遇上|遇见|碰上|碰到|走到"
-    "|打上?交道)"
-)
-_END_HAN = r"[\s。？?！]*$"
+_BOTH = "(?:之间|两者|二者|这?(?:两个?|二|俩)人|俩|两位){0,2}"
+_HAN_NOUN = "(?:关系|联系|关联|渊源|瓜葛|交集|纠葛)"
+_TIE_HAN = "(?:牵连|牵扯|恩怨|过节|交情|往来|来往|仇[怨恨]?)"
+_SIDE = "[^，,。？?谁哪几什怎啥我你您们]+?"
 _CHINESE = tuple(
-    re.compile(rf"^(?:请问)?{form}{_END_HAN}")
+    re.compile(form)
     for form in (
-        rf"(?:请?(?:说说|讲讲|介绍一?下?|解释)){_PAIR_HAN}的{_HAN_NOUN}",
-        rf"{_PAIR_HAN}的{_HAN_NOUN}(?:是|有)?(?:{_WHICH_HAN}|怎么样|怎样|如何)?的?",
-        rf"{_PAIR_HAN}(?:到底|究竟|都)?(?:存在着?|有过?着?|是|算是?|结下?了?)?{_WHICH_HAN}{_HAN_NOUN}",
-        rf"{_PAIR_HAN}(?:之间)?(?:有没有|有|扯得上|扯不扯得上){_WHICH_HAN}?{_HAN_NOUN}[吗么]?",
-        rf"{_PAIR_HAN}是?(?:怎么|怎样|如何|咋){_JOINED_HAN}(?:在?一起|一块儿?|起来)?的?",
-        rf"(?P<a>{_SIDE_HAN})是?(?:怎么|怎样|如何|咋)(?:跟|和|与|同)(?P<b>{_SIDE_HAN})(?:{_JOINED_HAN}|有关系)(?:在?一起)?的?",
-        rf"(?P<pair>{_SIDE_HAN})之间(?:都|到底|究竟)?(?:发生过?了?|有过?)(?:些?什么|哪些)(?:事情?|故事)?",
+        rf"^(?:请?(?:说说|讲讲|介绍一?下?|解释))(?P<pair>.+?){_BOTH}的{_HAN_NOUN}[\s。？?]*$",
+        rf"^(?:请问)?(?P<pair>.+?){_BOTH}(?:的{_HAN_NOUN}(?:是|有)?(?:什么|怎样|怎么样|哪些)?(?:的)?"
+        rf"|(?:存在着?|有着?|是)(?:什么|何种?|怎样的?|怎么样的?|哪些|啥|没有)?(?:样的)?{_HAN_NOUN})[\s。？?！]*$",
+        rf"^(?:请问)?(?P<pair>.+?){_BOTH}(?:是)?(?:怎么|怎样|如何)(?:联系|关联|相连|连接|扯上关系|认识|相识|结识)(?:在一起|起来|到一起)?(?:的)?[\s。？?]*$",
+        r"^(?:请问)?(?P<a>.+?)是?(?:怎么|怎样|如何)(?:跟|和|与|同)(?P<b>.+?)(?:扯上关系|有关系|认识|结识)(?:的)?[\s。？?]*$",
+        r"^(?:请问)?(?P<pair>.+?)之间(?:都|到底|究竟)?(?:发生过?了?|有过?)(?:些?什么|哪些)(?:事情?|故事|恩怨|过节|往来)?[\s。？?]*$",
+        rf"^(?:请问)?(?P<pair>{_SIDE}){_BOTH}(?:有过?|有没有|是|结下?了?)?(?:什么|啥|何)?样?的?"
+        rf"(?<=[什么啥何有样的]){_TIE_HAN}[吗\s。？?]*$",
+        rf"^(?:请问)?(?P<pair>{_SIDE}){_BOTH}(?:什么|啥){_HAN_NOUN}[\s。？?]*$",
+        rf"^(?:请问)?(?P<pair>{_SIDE}){_BOTH}是?(?:怎么|怎样|如何)(?:走到|遇上|遇见|碰上)(?:一起)?的?[\s。？?]*$",
     )
 )
-_AND = re.compile(
-    r",? (?:and|with|to) |\s*(?:和|与|跟|同|及|以及|、)\s*"
-    rf"|(?<=[{HAN}])\s+(?=[{HAN}])",
-    re.IGNORECASE,
-)
+_AND = re.compile(r",? (?:and|with|to) |\s*(?:和|与|跟|同|及|以及|、)\s*", re.IGNORECASE)
+_SPACE = re.compile(rf"(?<=[{HAN}])\s+(?=[{HAN}])")
+"""Between two Chinese names that nothing else joins."""
 ARTICLE = re.compile(r"^(?:the|an?) ", re.IGNORECASE)
 CLASS = re.compile(r"^(?:[a-z][a-z-]* )+(?=[A-Z])")
 """Words in front of a name that say what it is: *barge Grey Gull*."""
@@ -101,7 +92,8 @@ def _pairs_of(text: str) -> list[tuple[str, str]]:
             both = _bare(named["a"]), _bare(named["b"])
             return [both] if all(map(_is_thing, both)) else []
         pair = re.sub(r"^both ", "", named["pair"], flags=re.IGNORECASE)
-        cuts = [(pair[: cut.start()], pair[cut.end() :]) for cut in _AND.finditer(pair)]
+        found_cuts = list(_AND.finditer(pair)) or _SPACE.finditer(pair)
+        cuts = [(pair[: cut.start()], pair[cut.end() :]) for cut in found_cuts]
         pairs = [(_bare(one), _bare(other)) for one, other in cuts]
         if pairs := [both for both in pairs if all(map(_is_thing, both))]:
             return pairs

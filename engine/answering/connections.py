@@ -43,6 +43,7 @@ from .connection_steps import (
     steps_of_chunk,
 )
 from .extractive.block_candidates import Reader
+from .global_search.topics import is_numbered
 from .packing import Draft
 
 MAX_HOPS = 3
@@ -61,6 +62,8 @@ _FOREIGN = 0.4
 """Length added for a sentence in another language than the question."""
 _NEAR, _GOOD = 1.0, 1.7
 """Further sentences are so near to the first one; greatest length of a step to a shared entity."""
+_BETTER = 4
+"""Steps for each one that is told, among which the first and the last of a story are."""
 _FOUND = 0.2
 """Length taken off in a passage that the question finds, times its fused score."""
 _READ, _READING, _LOGITS = 14, 0.7, 5.0
@@ -138,6 +141,29 @@ class ConnectionAnswerer:
                 connection, seen, page_of=lambda _document, _offset: None, language=language
             )
             return _Connection(explorer, language, find, self._reader).draft(pairs)
+
+
+def _place_in_order(step: PassageStep) -> tuple[list[tuple[int, str]], int]:
+    """Return the place of a step; *chapter-10* stands behind *chapter-9*."""
+    parts = re.split(r"(\d+)", step.quote.document_id)
+    return [(int(part) if part.isdecimal() else -1, part) for part in parts], step.quote.start
+
+
+def _in_order(steps: Sequence[PassageStep], most: int) -> list[PassageStep]:
+    """Return so many of the steps, which come best first, in the order of their documents.
+
+    Of a story one more: among them the first and the last of the better ones, how it began and
+    ended.
+    """
+    ordered = sorted(steps[: _BETTER * most], key=_place_in_order)
+    chosen = list(steps[:most])
+    is_story = len({step.quote.document_id for step in ordered}) == 1 or all(
+        is_numbered(step.quote.title) for step in ordered
+    )
+    if is_story:
+        chosen = list(dict.fromkeys((*steps[: most - 1], *ordered[:1], *ordered[-1:], *steps)))
+        chosen = chosen[: most + 1]
+    return sorted(chosen, key=_place_in_order)
 
 
 @dataclass(frozen=True)
@@ -280,7 +306,8 @@ class _Connection:
             step
             for step in further
             if step.length <= farthest and not _SPOKEN.match(step.quote.quote)
-        ][: _DIRECT - 1]
+        ]
+        near = _in_order(near, _DIRECT - 1)
         told = self._told(one, other, first)
         head = self._say(
             f"{one.name} and {other.name} are directly connected: {told}",

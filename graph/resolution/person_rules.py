@@ -49,7 +49,7 @@ from .rules import (
 
 _HONOURED = re.compile(rf"(?P<name>[{HAN}]{{2,4}}?)(?P<title>{'|'.join(HAN_TITLES)})")
 FOREMOST_DOCUMENTS, FOREMOST_MENTIONS = 5, 30
-"""In fewer documents, with fewer mentions, nobody of a surname is foremost."""
+"""In fewer documents, where name and title have fewer mentions, nobody of a surname is foremost."""
 FOREMOST_FACTOR, FOREMOST_LEAD = 5, 2
 """Frequency ratio that makes one bearer of a surname the main one, and the least without what may
 be called so: 关公 stands oftener for 关羽 than that name."""
@@ -229,7 +229,7 @@ def short_name_links(
         if not part or shared[part] > CROWD:
             continue
         owners = index.get(part, {})
-        if titled_keys.get(part) or profile.is_han:
+        if titled_keys.get(part):
             said = sum(profiles[k].count for k in shorts[part])
             owners = {
                 top: ks for top, ks in owners.items() if not _is_in_passing(ks, said, profiles)
@@ -293,13 +293,16 @@ def _for_the_foremost(
     documents = profile.name.documents
     if not profile.parts.han_title or MARRIED_TITLES & {*profile.parts.titles}:
         return
-    if len(documents) < FOREMOST_DOCUMENTS and profile.count < FOREMOST_MENTIONS:
+    if not owners:
         return
     first, *others = sorted(owners, key=lambda top: (-clusters[top].count, top))
     shared = len(documents & clusters[first].documents)
     rivals = max((clusters[top].count for top in others), default=0)
     own = clusters[first].count
-    is_far = own >= FOREMOST_LEAD * rivals and own + profile.count >= FOREMOST_FACTOR * rivals
+    is_often = min(own, profile.count) >= FOREMOST_MENTIONS and own >= FOREMOST_LEAD * rivals
+    if len(documents) < FOREMOST_DOCUMENTS and not is_often:
+        return
+    is_far = own + (profile.count if is_often else 0) >= FOREMOST_FACTOR * rivals
     if 3 * shared <= 2 * len(documents) or not is_far:
         return
     target = min(owners[first], key=lambda k: (-profiles[k].count, k))

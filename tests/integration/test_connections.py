@@ -66,6 +66,8 @@ def check(engine: KnowledgeEngine, answer: Answer) -> None:
         ("陆听澜与沈望舒有什么恩怨，最后怎么样了？", ("陆听澜", "沈望舒")),
         ("陆听澜和沈望舒有没有交情", ("陆听澜", "沈望舒")),
         ("陆听澜和沈望舒是怎么走到一起的？", ("陆听澜", "沈望舒")),
+        ("陆听澜和沈望舒有什么样的关系？", ("陆听澜", "沈望舒")),
+        ("陆听澜和沈望舒之间发生过哪些恩怨", ("陆听澜", "沈望舒")),
         ("What's going on between Ada and Bo?", ("Ada", "Bo")),
         ("What is Ada to Bo? She turns up once.", ("Ada", "Bo")),
         ("Is there a link between Ada and Bo, apart from the press?", ("Ada", "Bo")),
@@ -90,7 +92,8 @@ def test_a_question_for_a_connection_names_its_two_ends(
         "我怎么跟客服联系？",
         "请问如何与管理员联系？",
         "陆听澜干嘛非要打陶启，跟青屿有啥仇",
-        "电脑和打印机怎么连接",
+        "陆听澜和谁有仇？",
+        "我应该如何与上游维护者联系？",
         "陆听澜是谁？他和沈望舒有什么关系？",
         "What is between the galley and the engine room?",
         "What is Introduction to Algorithms?",
@@ -125,6 +128,21 @@ def test_a_sentence_on_the_page_of_one_that_names_the_other_connects_them(
     assert answer.text == (
         "Bo Lund and Ada Stone are directly connected: [Bo Lund] was the uncle of Ada Stone. [1]"
     )
+
+
+def test_a_story_tells_a_connection_in_its_order_from_its_beginning_to_its_end(
+    open_engine, tmp_path: Path
+) -> None:
+    deeds = ["met", "fought", "sued", "cheated", "robbed", "missed", "visited", "married"]
+    text = "\n\n".join(f"In the end Anna Rudd {deed} Tom Vale in the old mill." for deed in deeds)
+    with open_engine(tmp_path / "library") as engine:
+        engine.add_text(f"# The Mill\n\n{text}\n", document_id="mill", title="The Mill")
+        answer = engine.ask("How are Anna Rudd and Tom Vale connected?")
+
+    told = [deed for line in answer.text.splitlines() for deed in deeds if f" {deed} " in line]
+    assert len(told) >= 4
+    assert told[1:] == sorted(told[1:], key=deeds.index)
+    assert {deeds[0], deeds[-1]} <= {*told}
 
 
 def test_what_is_not_connected_is_said_to_be_so_with_what_is_nearest(

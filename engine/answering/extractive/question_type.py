@@ -207,16 +207,19 @@ _PLEASE = lazy_regex(
 
 _SPOKEN = {"啥": "什么", "咋": "怎么", "哪儿": "哪里"}
 """Chinese words for questions as they are spoken, and as they are written."""
+_AS_SPOKEN = lazy_regex(r"啥|咋(?![舌呼])|哪儿")
+_NAMED_HAN = lazy_regex("[《“「‘]")
+"""Marks of a question with a title or words of others, which stay as they are."""
 
 
 def spelled_out(question: str) -> str:
-    """Return a question with *what is* for *whats*, *don't* for *dont*, 什么 for 啥, without thanks.
+    """Return a question with *what is* for *whats*, *don't* for *dont*, 什么 for 啥, and no thanks.
 
     What is asked for is told by such words.
     """
     said = _PLEASE.sub(r"\1", _NOT.sub(r"\1n't", _IS.sub(r"\1\2 is", question)))
-    for spoken, written in _SPOKEN.items():
-        said = said.replace(spoken, written)
+    if not _NAMED_HAN.search(said):
+        said = _AS_SPOKEN.sub(lambda spoken: _SPOKEN[spoken.group()], said)
     return said if any(map(str.isalnum, said)) else question
 
 

@@ -181,6 +181,7 @@ def test_the_person_of_several_questions_is_the_name_alone() -> None:
         (", please", ", please"),
         ("帆船是什么？", "帆船是什么？"),
         ("桅杆为啥断了，咋办？", "桅杆为什么断了，怎么办？"),
+        ("《咋整》是谁写的？", "《咋整》是谁写的？"),
     ],
 )
 def test_a_question_is_read_as_written_out_and_without_thanks(question: str, said: str) -> None:
