@@ -140,7 +140,10 @@ def delete_copy(folder: Path) -> None:
         except OSError:  # it went just now
             continue
         lock.release()
-    shutil.rmtree(folder, ignore_errors=True)
+    gone = folder.with_name(f"{folder.name}.{os.getpid()}-{next(_NUMBERS)}.gone")
+    with suppress(OSError):
+        folder.replace(gone)  # at once: nothing is written into a folder that is half deleted
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def open_copy(
@@ -173,6 +176,7 @@ def open_copy(
         os.utime(place)
         copy = NamespaceCopy(place)
     except LibraryNotFound:  # deleted just now; by the next look it may have been made again
+        delete_copy(place)
         return None
     except (OSError, sqlite3.Error, LibraryError) as error:
         if not (place / MANIFEST).exists() and os.access(folder, os.W_OK):

@@ -238,6 +238,18 @@ def test_an_unfinished_copy_of_a_killed_process_goes_with_the_next_change(tmp_pa
     assert not part.exists()
 
 
+def test_a_copy_whose_database_went_is_made_again(tmp_path: Path) -> None:
+    folder = tmp_path / "library"
+    with built(folder, [SOUTH]) as engine:
+        before = engine.retrieve("Zorblax", namespace="north")
+        (copy,) = folder.glob("derived/namespaces-*")
+    for file in copy.glob("library.db*"):
+        file.unlink()
+    with built(folder, []) as engine:
+        assert engine.retrieve("Zorblax", namespace="north") == before
+        assert [*folder.glob("derived/namespaces-*")] == [copy]
+
+
 def contents(folder: Path) -> bytes:
     files = (file for file in sorted(folder.rglob("*")) if file.is_file())
     return b"".join(file.read_bytes() for file in files).lower()
