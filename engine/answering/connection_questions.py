@@ -10,19 +10,36 @@ _JOINED = r"(?:connected|related|linked|associated|tied|joined)"
 _EACH = r"(?:each other|one another)"
 _TO = r"(?:to|with)"
 _NOUN = r"(?:connections?|links?|relations?|relationships?|ties?|associations?)"
+_THEY = (
+    rf"(?:what (?:do|did|have) they (?:have |got |have got )?to do with {_EACH}"
+    rf"|how (?:are|were) they {_JOINED}(?: {_TO} {_EACH})?"
+    rf"|how (?:do|did) they (?:know {_EACH}|meet)"
+    rf"|what(?: is|['’]s| was) (?:the|their) {_NOUN}(?: between them)?)"
+)
+"""Questions behind two names: *Fred and Scrooge: how are they related?*"""
 _NAME = r"(?-i:[A-Z][\w.'’-]+(?: (?:(?:of|de|von|van) )?[A-Z][\w.'’-]*){0,4})"
 """Run of words with capitals."""
-_NO_PERSON = r"(?!(?:Introduction|Guide|Key|Road|Way|Path|Right|Access|Reply|Answer|Letter|Ode)\b)"
-"""Words of titles that lead to another: *Introduction to Algorithms*."""
+_NO_PERSON = (
+    r"(?!(?:Introduction|Guide|Key|Road|Way|Path|Right|Access|Reply|Answer|Letter|Ode|Ambassador"
+    r"|Envoy|Consul|Delegate|Minister|Heir|Successor|Advis[eo]r|Assistant|Secretary)\b)"
+)
+"""Words of titles and of offices that lead to another: *Introduction to Algorithms*."""
 _ENGLISH = tuple(
     re.compile(rf"^\W*(?:so |and |please )?{form}\W*$", re.IGNORECASE)
     for form in (
         rf"(?:in what way|how) (?:is|are|was|were) (?P<pair>.+?) {_JOINED}(?: {_TO} {_EACH})?",
         rf"(?:in what way|how) (?:is|are|was|were) (?P<a>.+?) {_JOINED} {_TO} (?P<b>.+?)",
         r"what (?:links?|connects?|joins?|ties|relates|unites) (?P<pair>.+?)(?: together)?",
-        rf"(?:what|which|is|are|describe|explain|show|tell me)(?: me)?(?: is|'s| are| was| were)?"
-        rf"(?: there)?(?: the| any| some| a)?(?: (?:kind|sort) of)? {_NOUN}(?: is| are)?(?: there)?"
-        r" (?:between|of) (?P<pair>.+?)",
+        rf"(?P<pair>.+?)(?:[:,;]| -|–|—) {_THEY}",
+        rf"(?:{_NOUN} between|what(?: is|['’]s| was)(?: the)? (?:deal|story|history|bond) between)"
+        r" (?P<pair>.+?)",
+        rf"(?:are|were) (?P<pair>.+?) (?:somehow |in any way )?related(?: {_TO} {_EACH})?",
+        rf"(?:is|was) (?P<a>.+?) (?:somehow |in any way )?related {_TO} (?P<b>.+?)",
+        rf"(?:do|does|did) (?P<a>.+?) have (?:any|some|an?) {_NOUN} {_TO} (?P<b>.+?)",
+        rf"what {_NOUN} (?:is|was) (?P<a>.+?) {_TO} (?P<b>.+?)",
+        r"(?:what|which|is|are|describe|explain|show|tell me)(?: me| about)?"
+        r"(?: is|'s| are| was| were)?(?: there)?(?: the| any| some| a)?(?: (?:kind|sort) of)?"
+        rf" {_NOUN}(?: is| are)?(?: there)? (?:between|of) (?P<pair>.+?)",
         r"what (?:do|does|did|has|have) (?P<a>.+?) (?:have |got |have got )?to do with (?P<b>.+?)",
         rf"what (?:do|did) (?P<pair>.+?) have to do with {_EACH}",
         r"how (?:do|does|did) (?P<pair>.+?) (?:relate|connect)(?: to each other)?",
@@ -32,7 +49,7 @@ _ENGLISH = tuple(
         rf" (?P<b>(?:the )?{_NAME})",
         rf"what(?: is|['’]s| was) (?P<a>.+?)['’]s? {_NOUN} {_TO} (?P<b>.+?)",
         r"how (?:do|does|did) (?P<a>.+?) relate to (?P<b>.+?)",
-        rf"what(?: is|['’]s| was) {_NO_PERSON}(?P<a>{_NAME}) to (?P<b>{_NAME})",
+        rf"wh(?:at|o)(?: is|['’]s| was) {_NO_PERSON}(?P<a>{_NAME}) to (?P<b>{_NAME})",
         r"what(?: is|['’]s| was) going on between (?P<pair>.+?)",
     )
 )
@@ -100,8 +117,12 @@ def _pairs_of(text: str) -> list[tuple[str, str]]:
     return []
 
 
-_NO_THING = re.compile(r"[\d\s年月日号~–-]*|(?:请问)?我们?该?|你们?|您|请问", re.IGNORECASE)
-"""Numbers, dates, and who asks."""
+_NO_THING = re.compile(
+    r"[\d\s年月日号~–-]*|(?:请问)?我们?该?|你们?|您|请问"
+    r"|(?:I|we|you|it|they|this|that|these|those|my|our|your)(?: .*)?",
+    re.IGNORECASE,
+)
+"""Numbers, dates, who asks, and what a question does not name."""
 
 
 def _is_thing(name: str) -> bool:

@@ -90,11 +90,8 @@ blocks lie above even odds, and 1 of 12 wrong ones."""
 WHOLE, NOT_NARROWED = ("list", "steps", "command"), ("steps", "command")
 """Intents for which a block below the best one is shown with what it leads to, and those for which
 a long paragraph is shown whole."""
-FROM_START = ("steps", "comparison")
-"""Intents for which what stands before the paragraph that answers is shown first."""
-PIECES = {"command": 10}
-MOST_PIECES = 6
-"""Paragraphs that are read, at most, by intent."""
+MOST_PIECES = 10
+"""Paragraphs that are read, at most."""
 AHEAD, LEFT_OUT = {"en": 2.0, "zh": 1.0}, 2.0
 """Logits that this paragraph lies above those before it, which stand below it or are left out."""
 _GAP = re.compile(r"\n[ \t]*\n\s*")
@@ -153,7 +150,7 @@ def choose_excerpts(
     first = outlined(best, passages[best.block.passage], text_at) if intent == "list" else own
     if first is None and intent not in NOT_NARROWED:
         first = _narrowed(question, best, passages[best.block.passage], read)
-    whole = WHOLE_STEPS if intent in (*FROM_START, "command") else WHOLE_WORDS
+    whole = WHOLE_STEPS if intent in ("steps", "command", "comparison") else WHOLE_WORDS
     whole = WHOLE_DEFINITION if intent == "definition" else whole
     source, has_steps = passages[best.block.passage], intent == "steps"
     first = first or extended(best, source, text_at, whole=whole, has_steps=has_steps)
@@ -162,8 +159,7 @@ def choose_excerpts(
     for each in others:
         if not any(_covers(one, each) or _covers(each, one) for one in (first, *apart)):
             apart.append(each)
-    shown = [first] if intent in FROM_START else _from_answer(question, intent, first, wanted, read)
-    return [*shown, *apart]
+    return [*_from_answer(question, intent, first, wanted, read), *apart]
 
 
 _FOR_EACH = re.compile(
@@ -205,24 +201,23 @@ def _from_answer(
 
     A box on two things, or a section, may tell of another one first. What has a word of the
     question (`wanted`) which the rest has not is not left out, but stands below it, as do lists and
-    tables, unless a list is asked for. Unchanged where two things are connected.
+    tables, unless a list is asked for, and what may be an earlier step. Unchanged where two things
+    are connected or compared.
     """
     pieces = list(_paragraphs(excerpt.text))
-    is_short = 2 <= len(pieces) <= PIECES.get(intent, MOST_PIECES)
-    if read is None or not is_short or connection_pairs(question):
+    is_short = 2 <= len(pieces) <= MOST_PIECES
+    if read is None or not is_short or intent == "comparison" or connection_pairs(question):
         return [excerpt]
     head = f"{excerpt.source.title}: {excerpt.heading}"
     logits = read(question, [f"{head}\n{text}" for _, text in pieces])
     best = int(np.argmax(logits))
     answers = logits[best]
-    if best and pieces[best][1].startswith("```"):
-        best -= 1  # the caption of the code
+    if best and (pieces[best][1].startswith("```") or _leads_to(pieces[best - 1][1])):
+        best -= 1  # the caption of the code, what leads to the list
     start, text = pieces[best]
     ahead = answers - logits[:best].max(initial=-math.inf)
     is_apart = best > 0 and ahead >= AHEAD[language_of(question)] and not leans(text)
-    if not is_apart or _ITEM.match(text):
-        return [excerpt]
-    if excerpt.text[:start].count("```") % 2:
+    if not is_apart or excerpt.text[:start].count("```") % 2:
         return [excerpt]
     place = excerpt.start + start
     lead = excerpt.lead if excerpt.lead and excerpt.lead[0] >= place else None
@@ -231,7 +226,7 @@ def _from_answer(
     is_plain = not any(_FORMED.match(said) for _, said in pieces[: best + 1])
     if intent == "list" and not (is_plain or _LISTED.search(rest.text)):
         return [excerpt]
-    is_plain &= ahead >= LEFT_OUT
+    is_plain &= ahead >= LEFT_OUT and intent != "steps"
     if is_plain and _held_terms(below, wanted) <= _held_terms(told, wanted):
         return [rest]
     begun = excerpt.text[:start].rstrip()
@@ -240,6 +235,11 @@ def _from_answer(
         logit=None, lead=None, likely=None,
     )  # fmt: skip
     return [rest, before]
+
+
+def _leads_to(paragraph: str) -> bool:
+    """Check for a paragraph that ends with a colon."""
+    return paragraph.rstrip(" \n*_").endswith((":", "："))
 
 
 def _held_terms(terms: Set[str], wanted: Iterable[str]) -> frozenset[str]:

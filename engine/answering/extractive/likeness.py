@@ -133,9 +133,9 @@ PLAIN = 0.8
 FAIRLY = 1.0
 """Logits by which a text in another language may lie below one in the question's own and be as near
 to it: vectors lay texts of one language together."""
-HARDLY = 0.5
-"""Logits by which an answer in the question's own language may lie below a block of another one and
-stand in its place. On half translated pages the nearest block is often one without an answer."""
+HARDLY, LESS = 0.5, 0.1
+"""Logits, and probability, by which an answer in the question's own language may lie below a block
+of another one and stand in its place. The nearest block is often one without an answer."""
 ODDS, EVEN = 2.0, 5.4
 """Log odds of a logit that the nearest block answers, and the logit of even odds: of 28 Chinese
 questions on English pages of Debian 13 of 14 lie above it, of others' 1 of 14."""
@@ -152,9 +152,8 @@ def answer_across(
 ) -> Draft:
     """Answer by the nearest block in another language, else `within` the question's own.
 
-    What a half translated document tells in the question's own without doubt stands, too, where it
-    is hardly farther. Where neither answers, what is nearest in the other language is told if it is
-    near at all.
+    What is told in the question's own without doubt stands, too, where it is hardly farther.
+    Where neither answers, what is nearest in the other language is told if it is near at all.
     """
     least = min(1.0, 2 * min_evidence)  # by default even odds: few right blocks lie below them
     other = in_other_language(question, passages)  # how likely it is, is fitted to these alone
@@ -166,8 +165,7 @@ def answer_across(
     if told.abstained or answer.abstained:
         return told if answer.abstained and told.citations else answer
     is_doubted = answer.text.startswith(in_script_of(question, HESITATION[language_of(question)]))
-    is_of_both = answer.citations[0].document_id in {each.document_id for each in other}
-    if is_doubted or not is_of_both:
+    if is_doubted or (answer.evidence or 0.0) < (told.evidence or 0.0) - LESS:
         return told
     is_near = _nearness(question, answer, read) >= told.figures["logit"] - HARDLY
     return answer if is_near else told

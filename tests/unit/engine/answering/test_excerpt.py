@@ -1907,8 +1907,21 @@ def test_an_excerpt_begins_with_the_paragraph_that_answers() -> None:
     assert "climb aboard" in way, "a first step may stand there"
     assert "climb aboard" in water, "nothing else has a word of the question"
     assert water.index("pull a boat") < water.index("climb aboard")
-    assert way.index("climb aboard") < way.index("pull a boat")
+    assert way.index("pull a boat") < way.index("climb aboard")
     assert water.count("climb aboard") == water.count("pull a boat") == 1
+
+
+def test_an_excerpt_begins_with_the_list_that_answers_and_what_leads_to_it() -> None:
+    held = "The hut stands at the point, and nobody has lived in it for years."
+    items = "- ropes for the quay\n- lamps for the mast"
+    logits = {"lamps": 5.0, "nobody": 1.0}
+
+    bare = excerpt_of(manual(held, items), "How do I use the hut?", logits)
+    led = excerpt_of(manual(held, "The mate keeps there:", items), "How do I use the hut?", logits)
+
+    assert bare.index("ropes for the quay") < bare.index("nobody has lived")
+    assert led.index("The mate keeps there:") < led.index("ropes for the quay")
+    assert led.index("ropes for the quay") < led.index("nobody has lived")
 
 
 def test_a_command_stands_first_with_its_caption() -> None:

@@ -209,27 +209,28 @@ def test_texts_of_ones_own_language_are_not_weighed_as_foreign_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("own", "is_doubted", "is_told"),
+    ("own", "is_doubted", "before", "is_told"),
     [
-        pytest.param(EVEN + 1.8, False, True, id="hardly farther"),
-        pytest.param(EVEN + 1.0, False, False, id="farther"),
-        pytest.param(EVEN + 3.0, True, False, id="doubted"),
+        pytest.param(EVEN + 1.8, False, "It was laid by a ship.", True, id="half translated"),
+        pytest.param(EVEN + 1.8, False, "缆是一艘船铺的。", True, id="in the own language"),
+        pytest.param(EVEN + 1.0, False, "It was laid by a ship.", False, id="farther"),
+        pytest.param(EVEN + 3.0, True, "It was laid by a ship.", False, id="doubted"),
     ],
 )
-def test_a_half_translated_page_answers_in_the_language_of_the_question(
-    own: float, is_doubted: bool, is_told: bool
+def test_what_is_hardly_farther_answers_in_the_language_of_the_question(
+    own: float, is_doubted: bool, before: str, is_told: bool
 ) -> None:
     said = "这根缆长142公里。"
-    page = _passage(f"The cable of the station was laid long ago by a ship.\n\n{said}")
+    page = replace(_passage(f"{before}\n\n{said}"), document_id="page")
     doubt = f"{HESITATION['zh']}\n\n" * is_doubted
     cited = replace(_cited(page), quote=said)
-    within = Draft(text=f"{doubt}{said}", citations=(cited,), evidence=0.8, detail="within")
+    within = Draft(text=f"{doubt}{said}", citations=(cited,), evidence=0.95, detail="within")
 
     draft = answer_across(
         "缆有多长？",
         [_passage("A foreign text on the cable."), page],
         read=lambda _question, texts: np.array(
-            [own if text.endswith(said) and "ship" not in text else EVEN + 2.0 for text in texts]
+            [own if text.endswith(said) and before not in text else EVEN + 2.0 for text in texts]
         ),
         text_at=None,
         min_evidence=0.25,
