@@ -64,7 +64,9 @@ _ROLE = (
     r"|(?!(?:the|an?|and|or|in|as|so|we|you|he|she|it|they|there)\b)[a-z]+(?:\s[a-z]+)?\s(?:of|to|for|in|on|at|aboard)\s\w+)"
 )
 _APPOSED = lazy_regex(r"(?:the|an?|our|one\sof|[A-Z]\w+['’]s?)\s")
-_EQUATED = lazy_regex(r"(?:the(?=\s[A-Z])|an?|one\sof|[A-Z]\w+['’]s?)\s")
+_EQUATED = lazy_regex(
+    r"(?:the(?=\s[A-Z])|an?|one\sof(?!\sthe\s(?:few|many|first|last|only)\b)|[A-Z]\w+['’]s?)\s"
+)
 _LISTED = re.compile(
     r"(?:his|her|their)\s[^,.;!?]{1,60},\s+(?:and|an?|the|his|her|their|another|(?-i:[A-Z]\w+))\b"
     r"|(?:my|our)\s[^,.;!?]{1,60},\s+and\s+(?:an?|the|my|our|(?-i:[A-Z]\w+))\b"

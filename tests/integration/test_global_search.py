@@ -378,7 +378,9 @@ def test_a_chapter_of_a_book_is_described_by_what_happens_in_it(
     }
 
 
-def test_a_story_in_chapters_is_told_by_what_each_alone_tells(open_engine, tmp_path: Path) -> None:
+def test_a_story_in_chapters_is_told_by_how_each_begins_and_what_it_alone_tells(
+    open_engine, tmp_path: Path
+) -> None:
     """Anna stands in every chapter; what she does there stands in no other."""
     deeds = {
         "The Mill": "Anna Rudd sold the mill. The miller of the mill paid Anna Rudd for the mill.",
@@ -400,7 +402,29 @@ def test_a_story_in_chapters_is_told_by_what_each_alone_tells(open_engine, tmp_p
     for name, deed in deeds.items():
         told = next(text for head, text in blocks.items() if name in head)
         assert any(sentence in told for sentence in deed.split(". "))
-        assert "cold day" not in told
+        assert told.count("cold day") == 1
+
+
+def test_a_story_of_many_chapters_is_told_by_how_they_begin_and_how_it_ends(
+    open_engine, tmp_path: Path
+) -> None:
+    often = "She was glad of her coat, and of the fire, and of the soup in the pot. " * 9
+    text = "".join(
+        f'Chapter {number}\n\n"It is cold, it is winter," said the miller.\n\nOn day {number} Anna '
+        f"Rudd walked to mill {number}; there she ate. {often}\n\nAt night {number} Anna Rudd "
+        f"slept in mill {number} by the fire.\n\n"
+        for number in range(1, 25)
+    )
+    with open_engine(tmp_path / "library") as engine:
+        engine.add_text(f"The Mills\n\nby Ada Quill\n\n{text}", document_id="mills.txt")
+        answer = engine.ask("What happens in this novel?")
+
+    assert answer.mode == "global"
+    for number in (1, 2, 3, 24):
+        assert f"- On day {number} Anna Rudd walked to mill {number}" in answer.text
+    assert "At night 24 Anna Rudd slept in mill 24 by the fire." in answer.text
+    assert "At night 1 " not in answer.text
+    assert "It is cold" not in answer.text
 
 
 def test_a_story_of_chapters_whose_titles_tell_is_told_by_them(open_engine, tmp_path: Path) -> None:

@@ -19,8 +19,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from graph.text.cjk import has_han
-
 from ...retrieval.passages import Tracer
 from ...storage.graph_api import Chunk, Entity
 from ...storage.tokenization import tokens_of
@@ -50,6 +48,7 @@ from .sentences import (
     leads_of,
     narrated,
     opening_of,
+    openings_of,
     sentences_of,
     telling_words,
     told_date,
@@ -63,16 +62,17 @@ from .topics import (
     Unit,
     calm,
     group_units,
+    in_groups,
     is_numbered,
     is_picture,
     is_telling,
-    joined_units,
-    key_phrases,
+    joined,
     number_of,
     plain_title,
     sample_chunks,
     shared_path,
     spread_evenly,
+    title_of,
 )
 from .windows import widened
 
@@ -82,9 +82,6 @@ of them, and chapters of a book with their sections."""
 _NEAREST = 240
 """Passages nearest to an aspect that are read."""
 _SHOWN_TITLES, _TOLD_UNITS, _FOREIGN, _EVENTS = 6, 6, 2, 14
-_OTHER_TITLE, _UNTOLD, _FARTHER, _MANY = 0.5, 0.2, 0.85, 9
-"""Factors for titles in another script, for those that say nothing, and for each unit farther from
-the centre; so many units are named by the phrases that they share."""
 _FEW_DATED, _NAMES = 3, 0.25
 """Fewest dated sentences that are a page; share of the subject's words that names it."""
 _MOST, _OPENING_NAMES = 0.3, 5
@@ -112,6 +109,8 @@ _BESIDE = 0.02
 _ON_BOOK, _FIRST_CHAPTERS, _SAYS = 3, 3, -2.0
 """Sentences on a book, chapters of a document where they are looked for, and the least logit of an
 English sentence that says what a book is about."""
+_OPENED = 3
+"""Chapters of a group whose beginnings are told, at most."""
 _TELLS = 6
 """Words of a chapter's title that tells what happens in it."""
 _ABOUT_BOOK = "What is {} about?"
@@ -225,7 +224,7 @@ class _Page(SubjectPage):
         telling = sum(word_count(one.title) >= _TELLS for one in chapters)
         if 2 * telling >= len(chapters) > TOLD_PARTS:
             return self._chapters(chapters)
-        return self._joined(joined_units(chapters, TOLD_PARTS))
+        return self._joined(in_groups(chapters, TOLD_PARTS))
 
     def _begun(self, units: Sequence[Unit], book: str | None = None) -> list[str]:
         """Return lines that say what to read first, of a book, where that is asked."""
@@ -339,7 +338,8 @@ class _Page(SubjectPage):
             else:
                 blocks = self._chapters(parts)
         else:
-            blocks = self._joined(joined_units(parts, TOLD_PARTS // 2))
+            front = [chunk for unit in self.units if unit not in parts for chunk in unit.chunks]
+            blocks = self._joined(in_groups(parts, TOLD_PARTS // 2), front)
         lines = [*self._begun(parts, ""), *lines]
         return self.made("\n".join((opening + self._named(), *lines)), blocks, self.people())
 
@@ -354,7 +354,7 @@ class _Page(SubjectPage):
         for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
             told = self._central_sentences if is_one else self._outlined
             below = begun_below(unit, chinese=self.chinese) if len(units) <= _TOLD_BELOW else []
-            said = spread_evenly(below, _OF_TEXT) or self._happenings(unit)
+            said = spread_evenly(below, _OF_TEXT) or self._happenings(unit, is_whole=not is_one)
             said = said or told(unit, weights, most)
             if said := [one for one in said if one.place not in seen]:
                 seen.update(one.place for one in said)
@@ -415,15 +415,22 @@ class _Page(SubjectPage):
             blocks.append("\n".join((head + self.say(":", "："), *lines)))
         return blocks
 
-    def _joined(self, units: Sequence[Unit]) -> list[str]:
-        """Return parts of several chapters, each with names that stand out and what tells of them.
+    def _joined(self, groups: Sequence[Sequence[Unit]], front: Sequence[Chunk] = ()) -> list[str]:
+        """Return groups of chapters, each with names that stand out and what tells of them.
 
-        A sentence of the middle tells as much as one of the beginning.
+        The chapters of a story are told by how they begin: who goes where, and when. `front` is
+        what stands before the first of them, where a story may begin.
         """
-        blocks = []
-        for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
+        blocks, units = list[str](), list(map(joined, groups))
+        words = central_words([one.chunks for one in units])
+        for some, unit, weights in zip(groups, units, words, strict=True):
             names = self._standing_out([unit])
-            if said := self._happenings(unit):
+            if self._heroes:
+                before = [front] if some is groups[0] else []
+                opened = [*before, *(one.chunks for one in spread_evenly(some, _OPENED))]
+                is_last = some is groups[-1]
+                said = openings_of(opened, self._persons, chinese=self.chinese, ends=is_last)
+                said = self._happenings(unit) if len(some) == 1 else said
                 blocks.append(self.block(unit.title + self._in_brackets(names), said))
                 continue
             most = _OF_NAMES * max(weights.values(), default=0.0)
@@ -487,10 +494,10 @@ class _Page(SubjectPage):
             asked = asked.replace(name, "")
         return len(re.findall(r"\w", _STORY_ZH.sub("", asked))) > 1
 
-    def _happenings(self, unit: Unit) -> list[Said]:
-        """Return the sentences of a part of a story that tell most of what is there alone.
+    def _happenings(self, unit: Unit, *, is_whole: bool = True) -> list[Said]:
+        """Return how a whole part of a story begins and ends, and what tells most of it alone.
 
-        Those that name a main person, or who stands out in the part, count more; lists count less.
+        What names a main person, or who stands out in the part, counts more; lists count less.
         """
         if not self._heroes:
             return []
@@ -504,7 +511,19 @@ class _Page(SubjectPage):
         ]
         telling = Telling(telling_words(dict.fromkeys(unit.chunks), self._frequency))
         room = int(np.clip(_ALL_HAPPENINGS // len(self.units), *_HAPPENINGS))
-        return sorted(telling.choose(found, room, least=NEXT_BEST), key=lambda one: one.place)
+        whole = [unit.chunks] if is_whole else []
+        told = openings_of(whole, self._persons, chinese=self.chinese, ends=True)
+        told += [
+            one
+            for one in telling.choose(found, max(1, room - len(told)), least=NEXT_BEST)
+            if not one.repeats(told)
+        ]
+        return sorted(told, key=lambda one: one.place)
+
+    @cached_property
+    def _persons(self) -> frozenset[str]:
+        """The words of the names of persons."""
+        return tokens_of(*(name for name, _ in self._named_of("PERSON")))
 
     @cached_property
     def _frequency(self) -> Counter[str]:
@@ -613,7 +632,7 @@ class _Page(SubjectPage):
         topics = group_units(units, entities_of=named, most=most, chinese=self.chinese)
         titles: list[str] = []
         for topic in topics:
-            titles.append(self._title(topic, titles))
+            titles.append(title_of(topic, self.units, titles, chinese=self.chinese))
         return [self._topic(topic, title) for topic, title in zip(topics, titles, strict=True)]
 
     @cached_property
@@ -670,27 +689,3 @@ class _Page(SubjectPage):
             shown = self.say("; ", "；").join(names[:_SHOWN_TITLES] + rest)
             lines.append("- " + self.say("Also: ", "另见：") + shown)
         return "\n".join(lines)
-
-    def _title(self, topic: Topic, taken: Sequence[str]) -> str:
-        """Return phrases that many units share, else the title that fits the whole topic best."""
-        if len(topic.units) >= _MANY:
-            phrases = self.listed(key_phrases(topic.units, self.units))
-            if phrases and phrases not in taken:
-                return phrases[:1].upper() + phrases[1:]
-        fitting = sorted(
-            (-self._title_score(unit, place, topic), place, unit.title)
-            for place, unit in enumerate(topic.units)
-            if unit.title and unit.title not in taken
-        )
-        if fitting:
-            return fitting[0][2]
-        first = topic.units[0]
-        document = plain_title(first.chunks[0].title)
-        return document if document not in taken else f"{document} ({first.document_id})"
-
-    def _title_score(self, unit: Unit, place: int, topic: Topic) -> float:
-        """Return how well a unit's title names what the whole topic is about."""
-        words = tokens_of(unit.title)
-        value = sum(topic.weights.get(word, 0.0) for word in words) / (len(words) + 1)
-        value *= _FARTHER**place * (1.0 if is_telling(unit.title) else _UNTOLD)
-        return round(value * (1.0 if has_han(unit.title) == self.chinese else _OTHER_TITLE), 6)

@@ -30,7 +30,7 @@ _MAX_CHUNKS = 60
 _OF_LIST, _PLAINLY = 3, 3
 """Commas from which on a line without a verb is a list of names, and how well a person is
 introduced by one that is none."""
-_READ, _TELLS = 4, 3.0
+_READ, _TELLS = 4, 5.0
 """Sentences with a name that are read, and the logit from which one tells who that is."""
 _CLOSE, _APART = 24, 60
 """Characters around a name in which a role is that person's, and the most between two names."""

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 
 from graph.text.cjk import is_chinese
 
@@ -20,8 +21,10 @@ from ...plain_text import strip_markdown
 from ...storage.graph_api import Chunk, sentence_spans
 from ...storage.tokenization import tokens
 from .standalone import (
+    MIN_WORDS,
     introduces,
     is_personal,
+    is_unpaired,
     opens,
     speaker_at,
     standalone_spans,
@@ -29,6 +32,11 @@ from .standalone import (
     word_count,
 )
 
+_BEGUN, _CLAUSE, _LONGEST = 6, 40, 60
+"""Sentences of a chapter among which one that names a person begins or ends it; words from which
+one is told to its first break, and the most words that are told."""
+_BREAK = re.compile(r"[;:]\s|\s*(?:--|—)|[；：]")
+_FINISHED = re.compile(r"[.!?。！？][\"'”’)]*$")
 _ALIKE = 0.4
 """Share of the shorter sentence's words from which two say the same."""
 _OTHER_LANGUAGE, _PERSONAL, _RIGHTS_WORTH, _SPOKEN = 0.1, 0.2, 0.2, 0.2
@@ -122,6 +130,50 @@ def sentences_of(chunks: Iterable[Chunk], *, chinese: bool) -> list[Said]:
 def narrated(chunks: Iterable[Chunk], *, chinese: bool) -> list[Said]:
     """Return the sentences that can be read alone, but for those that are spoken."""
     return [one for one in sentences_of(chunks, chinese=chinese) if not _QUOTED.match(one.text)]
+
+
+def openings_of(
+    chapters: Sequence[Iterable[Chunk]], names: Set[str], *, chinese: bool, ends: bool = False
+) -> list[Said]:
+    """Return how each chapter of a story begins, in their order.
+
+    That is the first of its first sentences, but for spoken ones, that has one of these words, else
+    the first of all. `ends`: the last chapter also with the last of its last ones that has.
+
+    What a text begins with is a strong summary of it that needs no understanding (Nenkova 2005).
+    """
+    told: list[Said] = []
+    for chunks in chapters:
+        found = [one for one in _clauses_of(chunks) if is_in(one.text, chinese)]
+        named = [one for one in found[:_BEGUN] if names & one.words] or found[:1]
+        told += named[:1]
+        if ends and chunks is chapters[-1]:
+            last = (one for one in found[: -_BEGUN - 1 : -1] if names & one.words)
+            said = {one.text for one in told}
+            told += [one for one in islice(last, 1) if one.text not in said]
+    return told
+
+
+def _clauses_of(chunks: Iterable[Chunk]) -> list[Said]:
+    """Return the whole sentences of narrated text in their order, long ones to a first break."""
+    found: list[Said] = []
+    for chunk in chunks:
+        for start, end in sentence_spans(chunk.text):
+            text, is_cut = chunk.text[start:end], False
+            if word_count(text) > _CLAUSE:
+                breaks = (one.start() for one in _BREAK.finditer(text))
+                at = next((at for at in breaks if word_count(text[:at]) > MIN_WORDS), None)
+                end, is_cut = (end, False) if at is None else (start + at, True)
+            said = Said(chunk, start, end)
+            is_whole = MIN_WORDS <= word_count(said.text) <= _LONGEST and "\n\n" not in text
+            is_whole &= is_cut or _FINISHED.search(said.text) is not None
+            begins = said.text[:1].isupper() or is_chinese(said.text)
+            before = chunk.text[:start].rpartition("\n\n")[2]
+            is_spoken = _QUOTED.match(said.text) or is_unpaired(said.text)
+            is_spoken = is_spoken or (before != "" and is_unpaired(before))
+            if is_whole and begins and not is_spoken and not is_of_rights(said.text):
+                found.append(said)
+    return found
 
 
 def opening_of(chunks: Iterable[Chunk], *, chinese: bool) -> Said | None:

@@ -25,7 +25,7 @@ from graph.text.cjk import HAN, has_han, is_chinese
 from graph.text.patterns import FENCE
 
 from ...storage.graph_api import Chunk, bare_heading
-from ...storage.tokenization import tokens
+from ...storage.tokenization import tokens, tokens_of
 from .standalone import is_unpaired
 
 MAX_DOCUMENTS, MAX_CHUNKS = 600, 1200
@@ -45,6 +45,9 @@ _OTHER_SCRIPT = 0.8
 """Factor for a central unit in another script than the question's."""
 _MOST = 0.6
 """A heading that stands over this share of a section is named with the section's own."""
+_OTHER_TITLE, _UNTOLD, _FARTHER, _PHRASED = 0.5, 0.2, 0.85, 9
+"""Factors for titles in another script, for those that say nothing, and for each unit farther from
+the centre; so many units are named by the phrases that they share."""
 _CODE = re.compile(rf"[\w.-]*[\d_.][\w.-]*|[^{HAN}]{{0,3}}|.")
 """Titles that say nothing: "ES2006b", "notes_final.txt"."""
 NUMBERED = re.compile(
@@ -216,19 +219,18 @@ def sections(chunks: Sequence[Chunk], *, depth: int) -> list[Unit]:
     return [Unit(name, headings, tuple(some)) for (name, headings), some in held.items()]
 
 
-def joined_units(units: Sequence[Unit], most: int) -> list[Unit]:
-    """Return at most so many units, each of adjoining ones: *Chapter 1 – Chapter 3*."""
+def in_groups(units: Sequence[Unit], most: int) -> list[Sequence[Unit]]:
+    """Return at most so many groups of adjoining units, of one size but for the last."""
     size = math.ceil(len(units) / most)
-    groups = (units[at : at + size] for at in range(0, len(units), size))
-    return [
-        replace(
-            some[0],
-            chunks=tuple(chunk for unit in some for chunk in unit.chunks),
-            called=" – ".join(dict.fromkeys((titles[0], titles[-1]))),
-        )
-        for some in groups
-        for titles in [[unit.title for unit in some if unit.title] or [""]]
-    ]
+    return [units[at : at + size] for at in range(0, len(units), size)]
+
+
+def joined(units: Sequence[Unit]) -> Unit:
+    """Return adjoining units as one: *Chapter 1 – Chapter 3*."""
+    titles = [unit.title for unit in units if unit.title] or [""]
+    chunks = tuple(chunk for unit in units for chunk in unit.chunks)
+    called = " – ".join(dict.fromkeys((titles[0], titles[-1])))
+    return replace(units[0], chunks=chunks, called=called)
 
 
 _INDEX = re.compile(r"(?:index|contents|toc|readme|summary)(?:[._-][\w.-]*)?", re.IGNORECASE)
@@ -517,3 +519,29 @@ def titled(title: str, headings: Sequence[str]) -> str:
     if not section or section.casefold() in document.casefold():
         return document
     return f"{document} – {section}"
+
+
+def title_of(topic: Topic, among: Sequence[Unit], taken: Sequence[str], *, chinese: bool) -> str:
+    """Return phrases that many units share, else the title that fits the whole topic best."""
+    if len(topic.units) >= _PHRASED:
+        phrases = ("、" if chinese else ", ").join(key_phrases(topic.units, among))
+        if phrases and phrases not in taken:
+            return phrases[:1].upper() + phrases[1:]
+    fitting = sorted(
+        (-_title_score(unit, place, topic, chinese=chinese), place, unit.title)
+        for place, unit in enumerate(topic.units)
+        if unit.title and unit.title not in taken
+    )
+    if fitting:
+        return fitting[0][2]
+    first = topic.units[0]
+    document = plain_title(first.chunks[0].title)
+    return document if document not in taken else f"{document} ({first.document_id})"
+
+
+def _title_score(unit: Unit, place: int, topic: Topic, *, chinese: bool) -> float:
+    """Return how well a unit's title names what the whole topic is about."""
+    words = tokens_of(unit.title)
+    value = sum(topic.weights.get(word, 0.0) for word in words) / (len(words) + 1)
+    value *= _FARTHER**place * (1.0 if is_telling(unit.title) else _UNTOLD)
+    return round(value * (1.0 if has_han(unit.title) == chinese else _OTHER_TITLE), 6)

@@ -9,7 +9,8 @@ from engine.answering.global_search.topics import (
     MAX_CHUNKS,
     Unit,
     group_units,
-    joined_units,
+    in_groups,
+    joined,
     parts_of,
     plain_title,
     sample_chunks,
@@ -64,10 +65,10 @@ def test_adjoining_parts_are_joined_in_their_order_and_called_by_the_first_and_t
         Unit("d", (f"Chapter {n}",), (chunk("d", n, f"Text {n}.", f"Chapter {n}"),))
         for n in range(1, 6)
     ]
-    joined = joined_units(units, 2)
-    assert [one.title for one in joined] == ["Chapter 1 – Chapter 3", "Chapter 4 – Chapter 5"]
-    assert [one.text for one in joined[1].chunks] == ["Text 4.", "Text 5."]
-    assert [one.title for one in joined_units(units, 5)] == [one.title for one in units]
+    told = [joined(some) for some in in_groups(units, 2)]
+    assert [one.title for one in told] == ["Chapter 1 – Chapter 3", "Chapter 4 – Chapter 5"]
+    assert [one.text for one in told[1].chunks] == ["Text 4.", "Text 5."]
+    assert [joined(some).title for some in in_groups(units, 5)] == [one.title for one in units]
 
 
 def test_a_single_document_has_its_sections_as_topics_in_their_order() -> None:
