@@ -38,7 +38,6 @@ from .page_writer import CitedSentences, without_lines
 from .people import introduce
 from .sentences import (
     Said,
-    Telling,
     central_words,
     dated,
     is_alike,
@@ -50,9 +49,8 @@ from .sentences import (
     opening_of,
     openings_of,
     sentences_of,
-    telling_words,
     told_date,
-    word_counts,
+    told_in_order,
     year_span,
 )
 from .standalone import introduces, word_count
@@ -97,8 +95,8 @@ _OF_STORY, _HEROES, _HEARD_OF, _OF_PERSON = 0.5, 2, 24, 2
 a part that a reader reads, and that are told of a person who is asked about."""
 _HAPPENINGS, _ALL_HAPPENINGS = (2, 6), 30
 """Sentences that are told of a part of a story, at least and at most, and of all parts."""
-_NAMING, _OF_LIST = 1.5, 6
-"""Factor for sentences of a story that name a person, and words for each comma of no list."""
+_OF_CHAPTER = 16
+"""Sentences that are told of one chapter, at most."""
 _OF_DOCUMENT, _OF_ONE, _OF_TEXT, _FEW_LEADS = 20, 6, 8, 3
 """Sentences that are told of a document, of each part of a text without sections, and those of its
 paragraphs, at most and at least."""
@@ -354,7 +352,7 @@ class _Page(SubjectPage):
         for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
             told = self._central_sentences if is_one else self._outlined
             below = begun_below(unit, chinese=self.chinese) if len(units) <= _TOLD_BELOW else []
-            said = spread_evenly(below, _OF_TEXT) or self._happenings(unit, is_whole=not is_one)
+            said = spread_evenly(below, _OF_TEXT) or self._happenings(unit)
             said = said or told(unit, weights, most)
             if said := [one for one in said if one.place not in seen]:
                 seen.update(one.place for one in said)
@@ -372,10 +370,11 @@ class _Page(SubjectPage):
     def _leads(self, units: Sequence[Unit]) -> list[Said]:
         """Return the beginnings of the paragraphs of a text that has no sections; none of few.
 
-        A story is told by what happens.
+        Of a chapter of a story those that name a person.
         """
         if self._heroes:
-            return []
+            chunks = list(dict.fromkeys(chunk for unit in units for chunk in unit.chunks))
+            return told_in_order(chunks, self._persons, _OF_CHAPTER, chinese=self.chinese)
         found = leads_of((chunk for unit in units for chunk in unit.chunks), chinese=self.chinese)
         found.sort(key=lambda one: one.place)
         least = 1 if self.is_part else _FEW_LEADS
@@ -494,40 +493,17 @@ class _Page(SubjectPage):
             asked = asked.replace(name, "")
         return len(re.findall(r"\w", _STORY_ZH.sub("", asked))) > 1
 
-    def _happenings(self, unit: Unit, *, is_whole: bool = True) -> list[Said]:
-        """Return how a whole part of a story begins and ends, and what tells most of it alone.
-
-        What names a main person, or who stands out in the part, counts more; lists count less.
-        """
+    def _happenings(self, unit: Unit) -> list[Said]:
+        """Return what tells of a part of a story in its order; none of other texts."""
         if not self._heroes:
             return []
-        persons = {name for name, _ in self._named_of("PERSON")}
-        beside = (name for name in self._standing_out([unit]) if name in persons)
-        names = tokens_of(*(name for name, _ in self._heroes), *beside)
-        found = [
-            replace(one, worth=one.worth * (_NAMING if names & one.words else 1.0))
-            for one in narrated(unit.chunks, chinese=self.chinese)
-            if one.text.count(self.say(",", "、")) * _OF_LIST < word_count(one.text)
-        ]
-        telling = Telling(telling_words(dict.fromkeys(unit.chunks), self._frequency))
         room = int(np.clip(_ALL_HAPPENINGS // len(self.units), *_HAPPENINGS))
-        whole = [unit.chunks] if is_whole else []
-        told = openings_of(whole, self._persons, chinese=self.chinese, ends=True)
-        told += [
-            one
-            for one in telling.choose(found, max(1, room - len(told)), least=NEXT_BEST)
-            if not one.repeats(told)
-        ]
-        return sorted(told, key=lambda one: one.place)
+        return told_in_order(unit.chunks, self._persons, room, chinese=self.chinese)
 
     @cached_property
     def _persons(self) -> frozenset[str]:
         """The words of the names of persons."""
         return tokens_of(*(name for name, _ in self._named_of("PERSON")))
-
-    @cached_property
-    def _frequency(self) -> Counter[str]:
-        return word_counts(self.chunks)
 
     def _read_best(
         self, question: str, read: Sequence[Said], most: int, least: float = -math.inf

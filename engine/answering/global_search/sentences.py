@@ -31,12 +31,13 @@ from .standalone import (
     stands_alone,
     word_count,
 )
+from .topics import spread_evenly
 
 _BEGUN, _CLAUSE, _LONGEST = 6, 40, 60
 """Sentences of a chapter among which one that names a person begins or ends it; words from which
 one is told to its first break, and the most words that are told."""
 _BREAK = re.compile(r"[;:]\s|\s*(?:--|—)|[；：]")
-_FINISHED = re.compile(r"[.!?。！？][\"'”’)]*$")
+_FINISHED = re.compile(r"[.!。！][\"'”’)]*$")
 _ALIKE = 0.4
 """Share of the shorter sentence's words from which two say the same."""
 _OTHER_LANGUAGE, _PERSONAL, _RIGHTS_WORTH, _SPOKEN = 0.1, 0.2, 0.2, 0.2
@@ -55,8 +56,6 @@ _TOLD, _FIGURE, _SINGLE = 0.15, 0.3, 0.2
 """Share that a word counts again once told, and factors for figures and for words of one part."""
 _LEAST = 0.35
 """Least share of the best sentence's value that a further one has."""
-_SIGNIFICANT = 3.84
-"""Log-likelihood ratio from which a word is surely of a part (p = .05)."""
 _LATER = 0.15
 """Share of a sentence's worth that each one before it in the document takes."""
 _RIGHTS = re.compile(
@@ -154,9 +153,32 @@ def openings_of(
     return told
 
 
+def told_in_order(
+    chunks: Sequence[Chunk], names: Set[str], most: int, *, chinese: bool
+) -> list[Said]:
+    """Return how a part of a story begins and ends, and how paragraphs between begin, so many.
+
+    Those that have one of these words, at equal distances; also other sentences where paragraphs
+    are few.
+    """
+    told = openings_of([chunks], names, chinese=chinese, ends=True)
+    found = [one for one in _clauses_of(chunks) if is_in(one.text, chinese)]
+    named = [one for one in found if names & one.words and one not in told]
+    begun = [one for one in named if _begins_paragraph(one)]
+    for some in (begun, [one for one in named if one not in begun]):
+        told += spread_evenly(some, max(0, most - len(told)))
+    return sorted(told, key=lambda one: one.place)
+
+
+def _begins_paragraph(said: Said) -> bool:
+    """Check for a sentence behind an empty line, a Chinese one behind any line break."""
+    before = said.chunk.text[: said.start].rstrip(" \t\u3000")
+    return before.endswith("\n" if is_chinese(said.text) else "\n\n")
+
+
 def _clauses_of(chunks: Iterable[Chunk]) -> list[Said]:
     """Return the whole sentences of narrated text in their order, long ones to a first break."""
-    found: list[Said] = []
+    found: dict[str, Said] = {}
     for chunk in chunks:
         for start, end in sentence_spans(chunk.text):
             text, is_cut = chunk.text[start:end], False
@@ -172,8 +194,8 @@ def _clauses_of(chunks: Iterable[Chunk]) -> list[Said]:
             is_spoken = _QUOTED.match(said.text) or is_unpaired(said.text)
             is_spoken = is_spoken or (before != "" and is_unpaired(before))
             if is_whole and begins and not is_spoken and not is_of_rights(said.text):
-                found.append(said)
-    return found
+                found.setdefault(said.text, said)  # passages may overlap
+    return list(found.values())
 
 
 def opening_of(chunks: Iterable[Chunk], *, chinese: bool) -> Said | None:
@@ -322,36 +344,6 @@ def central_words(parts: Sequence[Sequence[Chunk]]) -> list[dict[str, float]]:
         }
         for count in counts
     ]
-
-
-def word_counts(chunks: Iterable[Chunk]) -> Counter[str]:
-    """Return how often each word stands in some chunks."""
-    return Counter(word for one in chunks for word in tokens(one.text))
-
-
-def telling_words(part: Iterable[Chunk], whole: Mapping[str, int]) -> dict[str, float]:
-    """Return the words that stand more often in a part than in the rest, by how surely they do.
-
-    Their weight is the square root of the log-likelihood ratio (Dunning 1993; topic signatures of
-    Lin and Hovy, 2000). `whole`: how often each word stands in all parts.
-    """
-    inside = word_counts(part)
-    own, total = sum(inside.values()), sum(whole.values())
-    found = {}
-    for word, often in inside.items():
-        ratio = _log_likelihood(often, own, max(0, whole[word] - often), total - own)
-        if often > 1 and ratio > _SIGNIFICANT:
-            found[word] = math.sqrt(ratio)
-    return found
-
-
-def _log_likelihood(often: int, own: int, elsewhere: int, rest: int) -> float:
-    """Return the log-likelihood ratio of a word's two shares; 0 where the first is no greater."""
-    if not rest or often * rest <= elsewhere * own:
-        return 0.0
-    both = (often + elsewhere) / (own + rest)
-    ratio = often * math.log(often / own / both)
-    return 2.0 * (ratio + (elsewhere * math.log(elsewhere / rest / both) if elsewhere else 0.0))
 
 
 def early_first(found: Sequence[Said]) -> list[Said]:

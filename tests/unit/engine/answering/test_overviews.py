@@ -27,9 +27,9 @@ from engine.answering.global_search.sentences import (
     early_first,
     is_spoken,
     opening_of,
+    openings_of,
     sentences_of,
-    telling_words,
-    word_counts,
+    told_in_order,
     year_span,
 )
 from engine.answering.global_search.standalone import introduces
@@ -770,17 +770,32 @@ def test_what_is_spoken_tells_less_of_a_story_than_what_is_narrated() -> None:
     assert worth[narrated] > max(value for text, value in worth.items() if text != narrated)
 
 
-def test_words_that_a_part_alone_repeats_tell_of_it() -> None:
-    lamp = placed("The keeper lit the lamp. The lamp burnt. The keeper slept by the lamp.", 0, ())
-    boat = placed("The keeper rowed the boat. The boat sank. The keeper swam from the boat.", 1, ())
-    wreck = placed("The keeper saw a wreck. It was gone at dawn, and so was the keeper.", 2, ())
+def test_a_chapter_is_told_by_its_beginning_its_paragraphs_and_its_end() -> None:
+    rest = "She was glad of the fire, and of the soup in the pot, and of her coat."
+    days = [f"On day {n} Anna Rudd walked to mill {n}; there she ate. {rest}" for n in range(1, 9)]
+    spoken = '"Anna Rudd is a friend of mine," said the miller to the whole house.'
+    begun = f"Chapter 1\n\n{spoken}\n\nIt was winter, and the roads were full of snow and ice."
+    text = chunk("\n\n".join((begun, *days, f"{rest} So Anna Rudd went home to her own mill.")))
 
-    found = telling_words([lamp], word_counts([lamp, boat, wreck]))
+    told = [each.text for each in told_in_order([text], {"anna"}, 4, chinese=False)]
 
-    assert set(found) == {"lamp"}
-    assert telling_words([lamp], word_counts([lamp])) == {}  # nothing to compare it with
-    twice = telling_words([lamp, lamp], word_counts([lamp, boat, boat, wreck]))
-    assert "lamp" in twice  # a part may hold more of a word than is known of all
+    assert told == [
+        "On day 1 Anna Rudd walked to mill 1; there she ate.",
+        "On day 2 Anna Rudd walked to mill 2; there she ate.",
+        "On day 5 Anna Rudd walked to mill 5; there she ate.",
+        "So Anna Rudd went home to her own mill.",
+    ]
+    assert told_in_order([], {"anna"}, 4, chinese=False) == []
+    unnamed = [each.text for each in told_in_order([text], {"bo"}, 4, chinese=False)]
+    assert unnamed == ["It was winter, and the roads were full of snow and ice."]
+
+
+def test_a_long_sentence_of_a_story_is_told_to_its_first_break() -> None:
+    long = "Anna Rudd walked over the hill to the mill in the snow; " + "and on, " * 40 + "home."
+
+    (told,) = openings_of([[chunk(long)]], {"anna"}, chinese=False)
+
+    assert told.text == "Anna Rudd walked over the hill to the mill in the snow"
 
 
 def test_speech_that_says_no_role_introduces_nobody() -> None:
