@@ -408,7 +408,7 @@ def test_a_story_in_chapters_is_told_by_how_each_begins_and_what_it_alone_tells(
 def test_a_story_of_many_chapters_is_told_by_how_they_begin_and_how_it_ends(
     open_engine, tmp_path: Path
 ) -> None:
-    often = "She was glad of her coat, and of the fire, and of the soup in the pot. " * 9
+    often = "She was glad of her coat, and of the fire, and of the soup in the pot. " * 16
     text = "".join(
         f'Chapter {number}\n\n"It is cold, it is winter," said the miller.\n\nOn day {number} Anna '
         f"Rudd walked to mill {number}; there she ate. {often}\n\nAt night {number} Anna Rudd "

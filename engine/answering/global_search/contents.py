@@ -95,8 +95,8 @@ _OF_STORY, _HEROES, _HEARD_OF, _OF_PERSON = 0.5, 2, 24, 2
 a part that a reader reads, and that are told of a person who is asked about."""
 _HAPPENINGS, _ALL_HAPPENINGS = (2, 6), 30
 """Sentences that are told of a part of a story, at least and at most, and of all parts."""
-_OF_CHAPTER = 16
-"""Sentences that are told of one chapter, at most."""
+_CHAPTER, _OF_CHAPTER = 250, 16
+"""Words of a chapter, at least on average, and sentences that are told of one, at most."""
 _OF_DOCUMENT, _OF_ONE, _OF_TEXT, _FEW_LEADS = 20, 6, 8, 3
 """Sentences that are told of a document, of each part of a text without sections, and those of its
 paragraphs, at most and at least."""
@@ -372,7 +372,7 @@ class _Page(SubjectPage):
 
         Of a chapter of a story those that name a person.
         """
-        if self._heroes:
+        if self._is_narrative:
             chunks = list(dict.fromkeys(chunk for unit in units for chunk in unit.chunks))
             return told_in_order(chunks, self._persons, _OF_CHAPTER, chinese=self.chinese)
         found = leads_of((chunk for unit in units for chunk in unit.chunks), chinese=self.chinese)
@@ -424,7 +424,7 @@ class _Page(SubjectPage):
         words = central_words([one.chunks for one in units])
         for some, unit, weights in zip(groups, units, words, strict=True):
             names = self._standing_out([unit])
-            if self._heroes:
+            if self._is_narrative:
                 before = [front] if some is groups[0] else []
                 opened = [*before, *(one.chunks for one in spread_evenly(some, _OPENED))]
                 is_last = some is groups[-1]
@@ -450,6 +450,12 @@ class _Page(SubjectPage):
         return [pair for pair in self._named_of("PERSON") if self.spread[pair[1]] >= least][
             :_HEROES
         ]
+
+    @cached_property
+    def _is_narrative(self) -> bool:
+        """True for a story of long parts; those of minutes or of a life are short."""
+        words = sum(word_count(chunk.text) for unit in self.units for chunk in unit.chunks)
+        return bool(self._heroes) and words >= _CHAPTER * len(self.units)
 
     def story(self) -> Draft | None:
         """Return what each part of a story tells of the persons asked about; None of no story."""
@@ -495,7 +501,7 @@ class _Page(SubjectPage):
 
     def _happenings(self, unit: Unit) -> list[Said]:
         """Return what tells of a part of a story in its order; none of other texts."""
-        if not self._heroes:
+        if not self._is_narrative:
             return []
         room = int(np.clip(_ALL_HAPPENINGS // len(self.units), *_HAPPENINGS))
         return told_in_order(unit.chunks, self._persons, room, chinese=self.chinese)
