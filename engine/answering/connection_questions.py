@@ -119,7 +119,7 @@ def _pairs_of(text: str) -> list[tuple[str, str]]:
 
 _NO_THING = re.compile(
     r"[\d\s年月日号~–-]*|(?:请问)?我们?该?|你们?|您|请问"
-    r"|(?:I|we|you|it|they|this|that|these|those|my|our|your)(?: .*)?",
+    r"|(?:I|we|you|it|they|this|that|these|those|there|my|our|your|each|one another)(?: .*)?",
     re.IGNORECASE,
 )
 """Numbers, dates, who asks, and what a question does not name."""

@@ -111,6 +111,8 @@ def test_a_question_for_a_connection_names_its_two_ends(
         "Who is Ambassador to France?",
         "Is my package related to security?",
         "Is it related to the kernel?",
+        "Is there anything related to backups?",
+        "Do packages have any relations with each other?",
         "Which packages are related to apt?",
         "What is the history between 1993 and 1996?",
         "How did Holmes know Watson had been in Afghanistan?",
