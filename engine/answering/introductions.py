@@ -80,7 +80,8 @@ _LINK = (
     rf"(?:,\s+(?:aged?\s+)?\d{{1,3}})?(?:,\s+who\s+(?:is|was|had\sbeen)\s+{_AGO}|,\s+"
     r"|(?:,\s+who\s[^,.;]{1,80})?,?\s+(?:is|was|has\sbeen)\s+)"
 )
-_FIRST = r"(?:^|[.!?]\s|\n)\W{0,8}(?-i:[A-Z]\w{0,40}\W{1,4}){0,3}"
+_AT = r"(?!(?:To|For|With|Of|From|By|At|In|On|As|When|And|But)\b)"
+_FIRST = rf"(?:^|[.!?]\s|\n)\W{{0,8}}(?-i:{_AT}[A-Z]\w{{0,40}}\W{{1,4}}){{0,3}}"
 TITLE = r"(?:(?:Mrs?|Ms|Miss|Dr|Prof|Professor|Captain|Capt|Sir|Dame)\.?\s+)"
 """A title before a name, with the space behind it."""
 _OFFICE = r"(?-i:(?:[a-z-]+,?\s+){0,5}[a-z-]+(?:\s(?:of|for)\s(?:the\s)?[\w ]{2,40})?)"

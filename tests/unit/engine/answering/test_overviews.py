@@ -798,6 +798,21 @@ def test_a_long_sentence_of_a_story_is_told_to_its_first_break() -> None:
     assert told.text == "Anna Rudd walked over the hill to the mill in the snow"
 
 
+@pytest.mark.parametrize(
+    ("text", "worth"),
+    [
+        ("To Elinor, the observation of the latter was particularly grateful.", 0),
+        ("Elinor was one of the few who did not choose to move.", 0),
+        ("Elinor was one of the Dashwoods of Norland.", 2),
+        ("Elinor, the eldest of them, was clever.", 2),
+    ],
+)
+def test_what_stands_behind_a_name_by_chance_does_not_introduce_a_person(
+    text: str, worth: int
+) -> None:
+    assert introduction(text, "Elinor") == worth
+
+
 def test_speech_that_says_no_role_introduces_nobody() -> None:
     spoken = chunk("黄忠曰：“小将愿往城中走一遭，明日便回来见将军。”")
 
