@@ -96,6 +96,8 @@ AHEAD, LEFT_OUT = {"en": 2.0, "zh": 1.0}, 2.0
 """Logits that this paragraph lies above those before it, which stand below it or are left out."""
 _GAP = re.compile(r"\n[ \t]*\n\s*")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•][ \t]|\d{1,3}[.)、]|```)")
+_LATER = re.compile(r"[ \t]*(?!1\D)\d{1,3}[.)、]")
+"""Item of a numbered list but the first, which stands behind the others."""
 _LISTED = re.compile(rf"(?m)^{_ITEM.pattern}")
 _FORMED = re.compile(rf"{_ITEM.pattern}|[ \t]*\|")
 _ENDED = re.compile(r"[.!?:;。！？：；][\W\d]*$")
@@ -217,7 +219,7 @@ def _from_answer(
     start, text = pieces[best]
     ahead = answers - logits[:best].max(initial=-math.inf)
     is_apart = best > 0 and ahead >= AHEAD[language_of(question)] and not leans(text)
-    if not is_apart or excerpt.text[:start].count("```") % 2:
+    if not is_apart or _LATER.match(text) or excerpt.text[:start].count("```") % 2:
         return [excerpt]
     place = excerpt.start + start
     lead = excerpt.lead if excerpt.lead and excerpt.lead[0] >= place else None

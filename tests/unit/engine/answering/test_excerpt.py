@@ -1924,6 +1924,17 @@ def test_an_excerpt_begins_with_the_list_that_answers_and_what_leads_to_it() -> 
     assert led.index("ropes for the quay") < led.index("nobody has lived")
 
 
+def test_a_later_step_stands_behind_the_ones_before_it() -> None:
+    steps = ["1. Take the key of the hut.", "2. Turn the key twice in the lock of the door."]
+    logits = {"Turn": 5.0, "Take": 1.0}
+
+    told = excerpt_of(manual(*steps, "3. Lift the bar."), "How do I open the hut?", logits)
+    later = excerpt_of(manual("The hut is old.", *steps), "How do I open the hut?", logits)
+
+    assert told.index("Take the key") < told.index("Turn the key")
+    assert later.index("Take the key") < later.index("Turn the key")
+
+
 def test_a_command_stands_first_with_its_caption() -> None:
     page = _passage(
         "## Updates\n\nThere are two archives of the boat, which bring new sails and new lines in "
