@@ -10,6 +10,14 @@ _JOINED = r"(?:connected|related|linked|associated|tied|joined)"
 _EACH = r"(?:each other|one another)"
 _TO = r"(?:to|with)"
 _NOUN = r"(?:connections?|links?|relations?|relationships?|ties?|associations?)"
+_NAME = r"(?-i:[A-Z][\w.'’-]+(?: (?:(?:of|de|von|van) )?[A-Z][\w.'’-]*){0,4})"
+"""Run of words with capitals."""
+_CALLED = (
+    r"(?!(?:In|At|On|By|As|If|After|Before|When|While|During|From|Since|According)\b)"
+    rf"(?:the )?{_NAME}"
+)
+_TWO = rf"(?:both )?{_CALLED} and {_CALLED}"
+"""Two names, in forms that ask for other things, too: *Is anyone related to him?*"""
 _THEY = (
     rf"(?:what (?:do|did|have) they (?:have |got |have got )?to do with {_EACH}"
     rf"|how (?:are|were) they {_JOINED}(?: {_TO} {_EACH})?"
@@ -17,26 +25,22 @@ _THEY = (
     rf"|what(?: is|['’]s| was) (?:the|their) {_NOUN}(?: between them)?)"
 )
 """Questions behind two names: *Fred and Scrooge: how are they related?*"""
-_NAME = r"(?-i:[A-Z][\w.'’-]+(?: (?:(?:of|de|von|van) )?[A-Z][\w.'’-]*){0,4})"
-"""Run of words with capitals."""
-_NO_PERSON = (
-    r"(?!(?:Introduction|Guide|Key|Road|Way|Path|Right|Access|Reply|Answer|Letter|Ode|Ambassador"
-    r"|Envoy|Consul|Delegate|Minister|Heir|Successor|Advis[eo]r|Assistant|Secretary)\b)"
-)
-"""Words of titles and of offices that lead to another: *Introduction to Algorithms*."""
+_NO_PERSON = r"(?!(?:Introduction|Guide|Key|Road|Way|Path|Right|Access|Reply|Answer|Letter|Ode)\b)"
+"""Words of titles that lead to another: *Introduction to Algorithms*."""
 _ENGLISH = tuple(
     re.compile(rf"^\W*(?:so |and |please )?{form}\W*$", re.IGNORECASE)
     for form in (
         rf"(?:in what way|how) (?:is|are|was|were) (?P<pair>.+?) {_JOINED}(?: {_TO} {_EACH})?",
         rf"(?:in what way|how) (?:is|are|was|were) (?P<a>.+?) {_JOINED} {_TO} (?P<b>.+?)",
-        r"what (?:links?|connects?|joins?|ties|relates|unites) (?P<pair>.+?)(?: together)?",
-        rf"(?P<pair>.+?)(?:[:,;]| -|–|—) {_THEY}",
+        r"what (?:links|connects|joins|ties|relates|unites) (?!are )(?P<pair>.+?)(?: together)?",
+        rf"(?P<pair>{_TWO})(?:[:,;.]| -|–|—) {_THEY}",
         rf"(?:{_NOUN} between|what(?: is|['’]s| was)(?: the)? (?:deal|story|history|bond) between)"
-        r" (?P<pair>.+?)",
-        rf"(?:are|were) (?P<pair>.+?) (?:somehow |in any way )?related(?: {_TO} {_EACH})?",
-        rf"(?:is|was) (?P<a>.+?) (?:somehow |in any way )?related {_TO} (?P<b>.+?)",
-        rf"(?:do|does|did) (?P<a>.+?) have (?:any|some|an?) {_NOUN} {_TO} (?P<b>.+?)",
-        rf"what {_NOUN} (?:is|was) (?P<a>.+?) {_TO} (?P<b>.+?)",
+        rf" (?P<pair>{_TWO})",
+        rf"(?:are|were) (?P<pair>{_TWO}) (?:somehow |in any way )?{_JOINED}(?: {_TO} {_EACH})?",
+        rf"(?:is|was) (?P<a>{_CALLED}) (?:somehow |in any way )?{_JOINED} {_TO} (?P<b>{_CALLED})",
+        rf"(?:do|does|did) (?P<a>{_CALLED}) have (?:(?:any|some|an?) )?{_NOUN} {_TO}"
+        rf" (?P<b>{_CALLED})",
+        rf"what {_NOUN} (?:is|was) (?P<a>{_CALLED}) {_TO} (?P<b>{_CALLED})",
         r"(?:what|which|is|are|describe|explain|show|tell me)(?: me| about)?"
         r"(?: is|'s| are| was| were)?(?: there)?(?: the| any| some| a)?(?: (?:kind|sort) of)?"
         rf" {_NOUN}(?: is| are)?(?: there)? (?:between|of) (?P<pair>.+?)",
@@ -49,7 +53,7 @@ _ENGLISH = tuple(
         rf" (?P<b>(?:the )?{_NAME})",
         rf"what(?: is|['’]s| was) (?P<a>.+?)['’]s? {_NOUN} {_TO} (?P<b>.+?)",
         r"how (?:do|does|did) (?P<a>.+?) relate to (?P<b>.+?)",
-        rf"wh(?:at|o)(?: is|['’]s| was) {_NO_PERSON}(?P<a>{_NAME}) to (?P<b>{_NAME})",
+        rf"what(?: is|['’]s| was) {_NO_PERSON}(?P<a>{_NAME}) to (?P<b>{_NAME})",
         r"what(?: is|['’]s| was) going on between (?P<pair>.+?)",
     )
 )
@@ -117,12 +121,8 @@ def _pairs_of(text: str) -> list[tuple[str, str]]:
     return []
 
 
-_NO_THING = re.compile(
-    r"[\d\s年月日号~–-]*|(?:请问)?我们?该?|你们?|您|请问"
-    r"|(?:I|we|you|it|they|this|that|these|those|there|my|our|your|each|one another)(?: .*)?",
-    re.IGNORECASE,
-)
-"""Numbers, dates, who asks, and what a question does not name."""
+_NO_THING = re.compile(r"[\d\s年月日号~–-]*|(?:请问)?我们?该?|你们?|您|请问", re.IGNORECASE)
+"""Numbers, dates, and who asks."""
 
 
 def _is_thing(name: str) -> bool:

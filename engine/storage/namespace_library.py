@@ -20,6 +20,7 @@ from collections.abc import Callable, Collection
 from contextlib import closing, suppress
 from pathlib import Path
 from urllib.parse import quote
+from uuid import uuid4
 
 from filelock import FileLock, Timeout
 from sqlalchemy import Connection
@@ -140,9 +141,13 @@ def delete_copy(folder: Path) -> None:
         except OSError:  # it went just now
             continue
         lock.release()
-    gone = folder.with_name(f"{folder.name}.{os.getpid()}-{next(_NUMBERS)}.gone")
-    with suppress(OSError):
+    gone = folder.with_name(f"{folder.name.partition('.')[0]}.{uuid4().hex}.gone")
+    try:
         folder.replace(gone)  # at once: nothing is written into a folder that is half deleted
+    except FileNotFoundError:
+        return
+    except OSError:  # what it holds goes all the same
+        gone = folder
     shutil.rmtree(gone, ignore_errors=True)
 
 

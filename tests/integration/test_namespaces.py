@@ -17,6 +17,7 @@ import pytest
 
 from engine.config import Settings
 from engine.engine import KnowledgeEngine
+from engine.storage.namespace_library import delete_copy
 
 NORTH = {
     "ship": "# The Zorblax\n\nThe survey ship Zorblax was built in Port Quux in 1999 by Ada Vane. "
@@ -248,6 +249,21 @@ def test_a_copy_whose_database_went_is_made_again(tmp_path: Path) -> None:
     with built(folder, []) as engine:
         assert engine.retrieve("Zorblax", namespace="north") == before
         assert [*folder.glob("derived/namespaces-*")] == [copy]
+
+
+def test_a_copy_that_cannot_be_moved_is_emptied_where_it_lies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "namespaces-0"
+    copy.mkdir()
+    (copy / "library.db").write_bytes(b"Zephyrine Quocks")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError("in use")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    delete_copy(copy)
+    assert not copy.exists()
 
 
 def contents(folder: Path) -> bytes:

@@ -96,8 +96,19 @@ AHEAD, LEFT_OUT = {"en": 2.0, "zh": 1.0}, 2.0
 """Logits that this paragraph lies above those before it, which stand below it or are left out."""
 _GAP = re.compile(r"\n[ \t]*\n\s*")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•][ \t]|\d{1,3}[.)、]|```)")
-_LATER = re.compile(r"[ \t]*(?!1\D)\d{1,3}[.)、]")
-"""Item of a numbered list but the first, which stands behind the others."""
+_STEP = re.compile(
+    r"\W{0,4}(?:(?:step|part) )?(?:\d{1,3}(?:\.\d+)*[.):：、）]|[a-h]\))"
+    r"|[一二三四五六七八九十]+[、）]"
+    r"|[（(][\da-h一二三四五六七八九十]+[)）]|第[\d一二三四五六七八九十]+[步、]|first(?:ly)?\b|首先",
+    re.IGNORECASE,
+)
+"""Beginning of an item whose place in its list counts."""
+_WARNS = re.compile(
+    r"\b(?:warning|caution|danger|beware|never|do not|don['’]t|no longer|must not|before you)\b"
+    r"|警告|注意|小心|切勿|不要|不再|请勿|务必",
+    re.IGNORECASE,
+)
+"""Words of what is not left out in front of an answer."""
 _LISTED = re.compile(rf"(?m)^{_ITEM.pattern}")
 _FORMED = re.compile(rf"{_ITEM.pattern}|[ \t]*\|")
 _ENDED = re.compile(r"[.!?:;。！？：；][\W\d]*$")
@@ -219,7 +230,7 @@ def _from_answer(
     start, text = pieces[best]
     ahead = answers - logits[:best].max(initial=-math.inf)
     is_apart = best > 0 and ahead >= AHEAD[language_of(question)] and not leans(text)
-    if not is_apart or _LATER.match(text) or excerpt.text[:start].count("```") % 2:
+    if not is_apart or _is_in_list(pieces, best) or excerpt.text[:start].count("```") % 2:
         return [excerpt]
     place = excerpt.start + start
     lead = excerpt.lead if excerpt.lead and excerpt.lead[0] >= place else None
@@ -229,6 +240,7 @@ def _from_answer(
     if intent == "list" and not (is_plain or _LISTED.search(rest.text)):
         return [excerpt]
     is_plain &= ahead >= LEFT_OUT and intent != "steps"
+    is_plain &= not any(_WARNS.search(said) for _, said in pieces[:best])
     if is_plain and _held_terms(below, wanted) <= _held_terms(told, wanted):
         return [rest]
     begun = excerpt.text[:start].rstrip()
@@ -237,6 +249,16 @@ def _from_answer(
         logit=None, lead=None, likely=None,
     )  # fmt: skip
     return [rest, before]
+
+
+def _is_in_list(pieces: Sequence[tuple[int, str]], row: int) -> bool:
+    """Check for a paragraph behind a step, or for an item behind another one."""
+    before = [text for _, text in pieces[:row]]
+    is_item = _ITEM.match(pieces[row][1]) is not None
+    return any(
+        _STEP.match(text) or (is_item and _ITEM.match(text) and not text.startswith("```"))
+        for text in before
+    )
 
 
 def _leads_to(paragraph: str) -> bool:

@@ -1924,15 +1924,35 @@ def test_an_excerpt_begins_with_the_list_that_answers_and_what_leads_to_it() -> 
     assert led.index("ropes for the quay") < led.index("nobody has lived")
 
 
-def test_a_later_step_stands_behind_the_ones_before_it() -> None:
-    steps = ["1. Take the key of the hut.", "2. Turn the key twice in the lock of the door."]
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("1. ", "2. "),
+        ("- ", "- "),
+        ("Step 1: ", "Step 2: "),
+        ("a) ", "b) "),
+        ("**1.** ", "**2.** "),
+        ("1. ", "On this model "),
+    ],
+)
+def test_a_later_step_stands_behind_the_ones_before_it(first: str, second: str) -> None:
+    steps = [f"{first}Take the key of the hut.", f"{second}Turn the key twice in the lock."]
     logits = {"Turn": 5.0, "Take": 1.0}
 
-    told = excerpt_of(manual(*steps, "3. Lift the bar."), "How do I open the hut?", logits)
-    later = excerpt_of(manual("The hut is old.", *steps), "How do I open the hut?", logits)
+    for some in (manual(*steps, "Lift the bar."), manual("The hut is old.", *steps)):
+        told = excerpt_of(some, "How do I open the hut?", logits)
+        assert told.index("Take the key") < told.index("Turn the key")
 
-    assert told.index("Take the key") < told.index("Turn the key")
-    assert later.index("Take the key") < later.index("Turn the key")
+
+def test_a_warning_before_what_answers_is_not_left_out() -> None:
+    some = manual(
+        "WARNING: this erases the whole disk, so make a copy of it first on another one.",
+        "To format the disk of the winch you run the program that the mate has written.",
+    )
+
+    told = excerpt_of(some, "Explain how to format the disk.", {"run": 5.0, "erases": 0.0})
+
+    assert "this erases the whole disk" in told
 
 
 def test_a_command_stands_first_with_its_caption() -> None:
