@@ -36,7 +36,14 @@ from .topics import spread_evenly
 _BEGUN, _CLAUSE, _LONGEST = 6, 40, 60
 """Sentences of a chapter among which one that names a person begins or ends it; words from which
 one is told to its first break, and the most words that are told."""
-_BREAK = re.compile(r"[;:]\s|\s*(?:--|—)|[；：]")
+_BREAK = re.compile(r"[;:]\s|\s*(?<![-—])(?:--|—)(?![-—])|[；：]")
+_TURNED = re.compile(
+    r"^(?:if|though|although|unless|while|had|were|should)\b|\b(?:not?|never|neither|nor)\b"
+    r"|n['’]t\b|^(?:虽|若|如果|假如|倘)|[不没未非]",
+    re.IGNORECASE,
+)
+"""Beginnings of sentences that are not told without their end, which may say the contrary."""
+_CAPITAL = re.compile(r"\b[^\W\d_a-z][\w'’-]*")
 _FINISHED = re.compile(r"[.!。！][\"'”’)]*$")
 _ALIKE = 0.4
 """Share of the shorter sentence's words from which two say the same."""
@@ -59,7 +66,8 @@ _LEAST = 0.35
 _LATER = 0.15
 """Share of a sentence's worth that each one before it in the document takes."""
 _RIGHTS = re.compile(
-    r"^\d|licen[cs]e|copyright|trademark|available in (?:\w+ )?other languages|许可|版权",
+    r"^\d|licen[cs]e|copyright|trademark|available in (?:\w+ )?other languages"
+    r"|project gutenberg|^transcriber['’]s note|许可|版权",
     re.IGNORECASE,
 )
 """Rights, translations, and lines of a log or table that begin with a figure."""
@@ -102,6 +110,12 @@ class Said:
         """Its document and its beginning there."""
         return self.chunk.document_id, self.chunk.start + self.start
 
+    def calls(self, names: Set[str]) -> bool:
+        """Check for one of these lower-case words of names; an English one has a capital."""
+        if is_chinese(self.text):
+            return bool(names & self.words)
+        return not names.isdisjoint(tokens(" ".join(_CAPITAL.findall(self.text))))
+
     def repeats(self, others: Iterable[Said]) -> bool:
         """Check that another sentence says the same."""
         return any(is_alike(self.words, other.words) for other in others)
@@ -143,13 +157,14 @@ def openings_of(
     """
     told: list[Said] = []
     for chunks in chapters:
+        said = {one.text for one in told}
         found = [one for one in _clauses_of(chunks) if is_in(one.text, chinese)]
-        named = [one for one in found[:_BEGUN] if names & one.words] or found[:1]
+        found = [one for one in found if one.text not in said]
+        named = [one for one in found[:_BEGUN] if one.calls(names)] or found[:1]
         told += named[:1]
         if ends and chunks is chapters[-1]:
-            last = (one for one in found[: -_BEGUN - 1 : -1] if names & one.words)
-            said = {one.text for one in told}
-            told += [one for one in islice(last, 1) if one.text not in said]
+            last = (one for one in found[: -_BEGUN - 1 : -1] if one.calls(names))
+            told += [one for one in islice(last, 1) if one not in named[:1]]
     return told
 
 
@@ -163,7 +178,7 @@ def told_in_order(
     """
     told = openings_of([chunks], names, chinese=chinese, ends=True)
     found = [one for one in _clauses_of(chunks) if is_in(one.text, chinese)]
-    named = [one for one in found if names & one.words and one not in told]
+    named = [one for one in found if one.calls(names) and one not in told]
     begun = [one for one in named if _begins_paragraph(one)]
     for some in (begun, [one for one in named if one not in begun]):
         told += spread_evenly(some, max(0, most - len(told)))
@@ -185,7 +200,8 @@ def _clauses_of(chunks: Iterable[Chunk]) -> list[Said]:
             if word_count(text) > _CLAUSE:
                 breaks = (one.start() for one in _BREAK.finditer(text))
                 at = next((at for at in breaks if word_count(text[:at]) > MIN_WORDS), None)
-                end, is_cut = (end, False) if at is None else (start + at, True)
+                if at is not None and not _TURNED.search(text[:at]):
+                    end, is_cut = start + at, True
             said = Said(chunk, start, end)
             is_whole = MIN_WORDS <= word_count(said.text) <= _LONGEST and "\n\n" not in text
             is_whole &= is_cut or _FINISHED.search(said.text) is not None

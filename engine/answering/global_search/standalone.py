@@ -87,7 +87,10 @@ _HAN_LEANS = lazy_regex(
 )
 _FIRST_PERSON = lazy_regex(r"\b(?:I|we|you|my|our|your|me|us)\b|['’](?:ll|ve|re|m)\b|[我你您]")
 _EARLY_WORDS = 5
-_SINGLE = lazy_regex(r"(?<!\w)['‘]|['’](?!\w)")
+_SINGLE = lazy_regex(
+    r"(?P<opens>(?<!\w)['‘](?!(?:em|tis|twas|twere|twill|till?|cause|round|bout)\b)(?=\w))|['’](?!\w)"
+)
+"""Single quotation marks, and the apostrophes of *soldiers'* and *goin'*."""
 _SEPARATORS = lazy_regex(r"[,;、，；·|]")
 _MAX_SEPARATORS = 8
 _LABELS = lazy_regex(r"(?:^|\s)[A-Z][a-z]+: |：\s?")
@@ -220,6 +223,13 @@ def word_count(text: str) -> float:
 
 def is_unpaired(text: str) -> bool:
     """Check for quotation marks and brackets that open or close without their other half."""
-    if len(_SINGLE.findall(text)) % 2 or text[:1] in "'‘":
+    if text[:1] in "'‘":
+        return True
+    is_open = False
+    for mark in _SINGLE.finditer(text):
+        if not (mark["opens"] or is_open or text[: mark.start()][-1:].isalpha()):
+            return True
+        is_open = mark["opens"] is not None
+    if is_open:
         return True
     return text.count('"') % 2 == 1 or any(text.count(a) != text.count(b) for a, b in _PAIRS)

@@ -799,6 +799,69 @@ def test_a_long_sentence_of_a_story_is_told_to_its_first_break() -> None:
 
 
 @pytest.mark.parametrize(
+    "begun",
+    [
+        "It was not true that Anna Rudd had burned the mill: it was the miller, ",
+        "If Anna Rudd had walked over the hill to the mill; if she had seen it, ",
+    ],
+)
+def test_a_long_sentence_that_its_end_may_turn_round_is_not_cut(begun: str) -> None:
+    follows = "Anna Rudd went home to her own mill and slept."
+
+    (told,) = openings_of(
+        [[chunk(begun + "and on, " * 40 + f"home. {follows}")]], {"anna"}, chinese=False
+    )
+
+    assert told.text == follows
+
+
+@pytest.mark.parametrize(
+    ("before", "begun"),
+    [
+        ("She saw the soldiers' horses.", "Then Anna Rudd walked home to her mill."),
+        ("She gave 'em the goin' price.", "Then Anna Rudd walked home to her mill."),
+        ("", "Anna Rudd of B——shire, a miller, walked home."),
+    ],
+)
+def test_apostrophes_and_dashes_do_not_silence_a_story(before: str, begun: str) -> None:
+    (told,) = openings_of([[chunk(f"{before} {begun}".strip())]], {"anna"}, chinese=False)
+
+    assert told.text == begun
+
+
+def test_a_story_ends_before_what_the_library_of_its_file_says() -> None:
+    text = (
+        "Anna Rudd went home to her own mill.\n\nEnd of the Project Gutenberg EBook of Anna Rudd."
+    )
+
+    told = openings_of([[chunk(text)]], {"anna"}, chinese=False, ends=True)
+
+    assert [each.text for each in told] == ["Anna Rudd went home to her own mill."]
+
+
+def test_a_word_that_is_also_a_name_needs_its_capital() -> None:
+    text = "The snow had left its mark on all the roofs.\n\nThen Mark walked home to his own mill."
+
+    (told,) = openings_of([[chunk(text)]], {"mark"}, chinese=False)
+
+    assert told.text == "Then Mark walked home to his own mill."
+
+
+def test_chapters_that_begin_alike_are_told_by_what_differs() -> None:
+    rows = [
+        chunk(f"Anna Rudd rose at six and lit the fire. Anna Rudd walked to mill {n} in the snow.")
+        for n in (1, 2)
+    ]
+
+    told = openings_of([[row] for row in rows], {"anna"}, chinese=False)
+
+    assert [each.text for each in told] == [
+        "Anna Rudd rose at six and lit the fire.",
+        "Anna Rudd walked to mill 2 in the snow.",
+    ]
+
+
+@pytest.mark.parametrize(
     ("text", "worth"),
     [
         ("To Elinor, the observation of the latter was particularly grateful.", 0),
