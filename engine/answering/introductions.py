@@ -8,7 +8,7 @@ from graph.text.cjk import HAN
 from graph.text.patterns import lazy_regex
 
 from ..prompts import language_of
-from ..storage.graph_api import given_name, type_of_phrase
+from ..storage.graph_api import given_name, type_of_phrase, without_title_dots
 
 _KIN_HAN = "父|母|子|女|兄|弟|姐|妹|妻|夫|侄|甥|叔|伯|舅|姑|孙|婿|师|徒|友"
 _PARTS_HAN = (
@@ -32,14 +32,20 @@ ROLE_BETWEEN_HAN = re.compile(rf"[之的](?:{_KIN_HAN}|{_PARTS_HAN})|{_PARTS_HAN
 """Text between two Chinese names of which the second plays this part for the first."""
 
 _MORE_PERSONS = """
-apprentice attorney banker barber beggar blacksmith boatswain bookseller butcher butler caretaker
-clergyman coachman cobbler companion constable cripple curate dealer detective drunkard footman
-gardener gentleman governess granddaughter grandfather grandmother grandson guardian harpooneer
-harpooner heiress hermit hero heroine housekeeper hunter innkeeper jailer jeweller lady landlady
-lodger lover magistrate mariner mason mate midwife miller millionaire miner miser musketeer orphan
-peasant pirate policeman postman preacher prophet rector schoolmaster seaman shepherd shoemaker
-smuggler spinster squire stepfather stepmother steward tailor thief usurer valet vicar waiter
-waitress weaver whaleman witch wizard youth
+abbot acrobat alderman apothecary apprentice assassin astronomer attorney auctioneer bachelor
+bailiff baker bandit banker barber barmaid baronet barrister beggar blacksmith boatman boatswain
+bookkeeper bookseller brewer bridegroom broker burglar butcher butler caretaker chambermaid
+clergyman coachman cobbler commodore companion constable consul convict corporal coxswain cripple
+curate deacon dealer deserter detective draper drover drunkard envoy ferryman footman forester
+friar gamekeeper gardener gentleman governess granddaughter grandfather grandmother grandson grocer
+guardian harpooneer harpooner hatter heiress helmsman herald herdsman hermit hero heroine hostess
+housekeeper housemaid hunter huntsman inmate innkeeper jailer jester jeweller juggler lady landlady
+lodger lover magistrate mariner marquis mason mate matron midshipman midwife miller milliner
+millionaire miner minstrel miser missionary murderer musketeer naturalist orphan ostler outlaw
+parson pastor peasant pilgrim pirate ploughman policeman postilion postman preacher prophet
+publican rector robber schoolmaster seaman sexton shepherd sheriff shoemaker smuggler solicitor
+spinster spy squire stepfather stepmother steward surveyor tailor thief trader traitor trapper
+usurer valet vicar viscount waiter waitress weaver whaleman whaler witch wizard woodcutter youth
 """
 _PERSONS = frozenset(_MORE_PERSONS.split())
 """Words for persons besides the class nouns of the graph, where they may be names as well."""
@@ -126,17 +132,18 @@ def introduction(text: str, person: str) -> int:
     """
     if language_of(person) == "zh":
         return 3 if _introduces_in_chinese(text, person) else 0
-    if person.strip(_QUOTES).casefold() not in text.casefold():
+    person = without_title_dots(person.strip(_QUOTES))
+    if person.split()[-1:] and person.split()[-1].casefold() not in text.casefold():
         return 0
-    text = _WRAP.sub(" ", text.replace("**", ""))
-    name = rf"{_SPEAKS}\b{re.escape(person.strip(_QUOTES))}(?!\w)"
+    text = without_title_dots(_WRAP.sub(" ", text.replace("**", "")))
+    name = rf"{_SPEAKS}\b{re.escape(person)}(?!\w)"
     said = rf"{name}(?: of (?-i:[A-Z]\w+))?{_ASIDE}(?P<link>{_LINK}){_ROLE}"
     first = re.search(f"{_FIRST}{said}", text, re.I)
     if first and _is_listed(first):
         first = None
     if first and _holds_role(first["role"]):
         return 2 if _says_little(first["role"]) else 3
-    if re.search(rf"\b{re.escape(person.strip(_QUOTES))}, who {_HEADS}", text):
+    if re.search(rf"\b{re.escape(person)}, who {_HEADS}", text):
         return 2
     owner = r"(?:['’]s|\b(?:the|our|my|his|her|their))"  # *a boy, Captain Ahab* speaks to him
     office = rf"{owner}\s+(?P<role>{_OFFICE})(?:,|\s+is)\s+{TITLE}?{name}{_CLOSES}"

@@ -207,7 +207,7 @@ if TYPE_CHECKING:
     )
     from graph.storage.schema import chunks as chunk_table
     from graph.storage.schema import faults, metadata
-    from graph.text.names import bare_heading, capitalised_names
+    from graph.text.names import bare_heading, capitalised_names, without_title_dots
     from graph.text.sentences import Segment, sentence_spans
 
 __all__ = [
@@ -403,6 +403,7 @@ __all__ = [
     "unread_chunks",
     "unwritten_among",
     "view_stamp",
+    "without_title_dots",
     "write_state",
 ]
 
@@ -481,7 +482,7 @@ _HOMES = {
         "added_since_saved follow_saved load_array load_view save_state save_view view_stamp"
     ),
     "storage.schema": "faults metadata",
-    "text.names": "bare_heading capitalised_names",
+    "text.names": "bare_heading capitalised_names without_title_dots",
     "text.sentences": "Segment sentence_spans",
 }
 """Modules of `graph` and the names taken from each."""

@@ -23,7 +23,7 @@ from ..naming import named_in
 from ..storage.database import read_chunks
 from ..storage.facts import rows_in
 from ..storage.schema import chunks, links, names, relations
-from ..text.names import name_key
+from ..text.names import name_key, without_title_dots
 from .paths import best_paths, neighbourhood_hops
 from .results import (
     CommunityName,
@@ -366,7 +366,7 @@ class Explorer:
         key = name_key(name)
         if key in seen.node_of:
             return [seen.node_of[key]]
-        return seen.called.get(" ".join(name.split()).casefold(), ())
+        return seen.called.get(without_title_dots(" ".join(name.split()).casefold()), ())
 
     def entity_at(self, number: int) -> EntityView:
         """Return an entity as listed."""

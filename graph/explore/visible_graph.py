@@ -41,6 +41,7 @@ from ..storage.schema import (
     relations,
     statements,
 )
+from ..text.names import without_title_dots
 from ..text.sentences import sentence_spans
 from .paths import Adjacency, Numbers
 from .results import SourceQuote
@@ -116,10 +117,10 @@ class VisibleGraph:
 
     @cached_property
     def called(self) -> dict[str, tuple[int, ...]]:
-        """The entities that have a name, without case, as they are ranked."""
+        """The entities that have a name, without case and dots of titles, as they are ranked."""
         found: defaultdict[str, list[int]] = defaultdict(list)
         for number in self.ranked:
-            for name in self.folded_names[number]:
+            for name in {*map(without_title_dots, self.folded_names[number])}:
                 found[name].append(number)
         return {name: tuple(numbers) for name, numbers in found.items()}
 

@@ -156,6 +156,14 @@ def name_key(surface: str) -> str:
     return simplified(unicodedata.normalize("NFC", _SPACES.sub(" ", text).strip(_EDGES)))
 
 
+_TITLE_DOT = lazy_regex(r"\b(St|Dr|Mrs?|Ms|Prof|Gen|Col|Capt|Lt|Sgt|Rev)\.(?=\s)", re.IGNORECASE)
+
+
+def without_title_dots(name: str) -> str:
+    """Return a name as others write it: *Mr. Perry* is *Mr Perry*."""
+    return _TITLE_DOT.sub(r"\1", name)
+
+
 _NUMBERED = lazy_regex(
     r"(?:(?:chapter|section|part|page|appendix|annex|figure|table|slide|sheet|volume|book|article"
     r"|paragraph|step|item|no|revision|version|draft|phase|stage|lesson|exercise|day|week)"

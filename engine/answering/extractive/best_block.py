@@ -279,6 +279,14 @@ def _is_part(block: ExcerptBlock, whole: ExcerptBlock) -> bool:
     return block.passage == whole.passage and whole.start <= block.start < whole.end
 
 
+def _is_of_names(block: ExcerptBlock) -> bool:
+    """Check for a list or table without a sentence, which says nothing without its heading."""
+    return block.form in ("list", "table") and _SENTENCE_ENDS.search(block.text) is None
+
+
+_SENTENCE_ENDS = re.compile("[。！？；]")
+
+
 def read_blocks(
     question: str,
     candidates: Sequence[WeighedBlock],
@@ -294,9 +302,12 @@ def read_blocks(
     may leave where they are far below.
     """
     logits = np.full(len(candidates), -np.inf)
-    is_bare = language_of(question) == "zh"  # in which a heading misleads the reader
+    is_chinese = language_of(question) == "zh"  # in which a heading misleads the reader
     texts = [
-        told_text(one.block) if is_bare else read_text(one.block, passages) for one in candidates
+        told_text(one.block)
+        if is_chinese and not _is_of_names(one.block)
+        else read_text(one.block, passages)
+        for one in candidates
     ]
     rows, some = list(range(len(candidates))), list[int]()
     at_once = READ_AT_ONCE[language_of(question)]

@@ -9,10 +9,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from graph.text.cjk import is_chinese
 
 from ...plain_text import table_cells
 from ...retrieval.lexical_variants import lexical_variants
@@ -333,7 +336,7 @@ _TERM = re.compile(r"[*`_ ]*((?:(?!\s-\s|\.\s)[^:：—–(（，*`\n]){0,80})")
 """Beginning of an item, in which the term that it explains stands."""
 _SHARED = re.compile(
     r"\sin\s.*"
-    r"|\s(?:for|on|within|inside|under|from)\s(?:(?:the|an?|my|our|your|this)\s)?(?-i:[a-z]).*",
+    r"|\s(?:for|of|on|within|inside|under|from)\s(?:(?:the|an?|my|our|your|this)\s)?(?-i:[a-z]).*",
     re.I | re.S,
 )
 
@@ -402,6 +405,30 @@ def _items_naming(
     return []
 
 
+def _items_quoting(
+    sides: Sequence[str], blocks: Sequence[ExcerptBlock], passages: Sequence[Passage]
+) -> list[ExcerptBlock]:
+    """Return the items of a list that have the words of one side alone, in their order there.
+
+    Sides of several words: *To upgrade all packages, run `apt upgrade`* beside *… `apt
+    full-upgrade`*. None where no list has just one such item for each.
+    """
+    if any(len(side.split()) == 1 for side in sides):
+        return []
+    quoted = [re.compile(rf"(?<![\w-]){re.escape(side)}(?![\w-])", re.I) for side in sides]
+    for block in blocks:
+        if block.form != "list":
+            continue
+        told: list[list[ExcerptBlock]] = [[] for _ in sides]
+        for _, item in list_items(block, passages[block.passage].text):
+            named = [row for row, each in enumerate(quoted) if each.search(item.text)]
+            if len(named) == 1:
+                told[named[0]].append(item)
+        if all(len(items) == 1 for items in told):
+            return [item for (item,) in told]
+    return []
+
+
 def _plain_words(text: str) -> frozenset[str]:
     """Return the words of a text, of one that is joined by marks its parts (*non-free*)."""
     return frozenset(tokens(" ".join(re.findall(r"\w+", text))))
@@ -454,10 +481,12 @@ def told_by_items(
     Behind items comes the paragraph below them that speaks of all sides, where there is one.
     """
     items = items_of_sides(names, blocks, passages)
-    last = [name.split()[-1] for name in names]
-    if not items and len({*last}) == len(names):  # apt-get *upgrade* and *dist-upgrade*
-        items = items_of_sides(last, blocks, passages)
+    for own in _own_words(names) if not items else ():
+        items = items or items_of_sides(own, blocks, passages)
     items = items or _items_naming(names, blocks, passages)
+    if not items and len(names[0].split()) == 1:  # the *contrib* and *non-free* areas
+        items = _items_naming([name.split()[0] for name in names], blocks, passages)
+    items = items or _items_quoting(names, blocks, passages)
     sections = [] if items else _sections_of_sides(names, blocks)
     items = items or sections
     if not items:
@@ -477,6 +506,24 @@ def told_by_items(
         extended(one, passages[one.block.passage], None, whole=WINDOW_WORDS, longest=WINDOW_WORDS)
         for one in told
     ]
+
+
+def _own_words(names: Sequence[str]) -> Iterator[list[str]]:
+    """Give what each of several names has for itself: *upgrade* and *dist-upgrade* of apt-get.
+
+    Their last words, and the beginnings of Chinese ones that end alike: 推挤模式 and 绕走模式.
+    """
+    last = [name.split()[-1] for name in names]
+    if len({*last}) == len(names):
+        yield last
+    ends = zip(*(reversed(name) for name in names), strict=False)
+    alike = len(list(takewhile(lambda each: len({*each}) == 1, ends)))
+    if alike and all(len(name) - alike >= LEAST_OWN and is_chinese(name) for name in names):
+        yield [name[:-alike] for name in names]
+
+
+LEAST_OWN = 2
+"""Characters that names which end alike have before that, at least."""
 
 
 def _sections_of_sides(sides: Sequence[str], blocks: Sequence[ExcerptBlock]) -> list[ExcerptBlock]:

@@ -485,9 +485,12 @@ def _beside(
     )  # fmt: skip
     for each in (best, *others):  # of descriptions the whole question finds more
         whole = extended(each, passages[each.block.passage], text_at)
-        is_new = not any(_covers(one, whole) or _covers(whole, one) for one in apart)
-        if len(apart) < len(sides) and is_new:
+        same = [_covers(one, whole) or _covers(whole, one) for one in apart]
+        if len(apart) < len(sides) and not any(same):
             apart.append(whole)
+        elif each is best and any(same):  # it tells of one side, and answers the whole question
+            rows = [row for row, is_same in enumerate(same) if is_same]
+            apart[rows[0]] = replace(apart[rows[0]], logit=each.logit)
     return apart
 
 

@@ -58,7 +58,8 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             r"|\bgive (?:me|us) (?:a list of|the names of|all|every)\b"
             r"|列出|列举|(?<![成首古])[都全]列(?!车)|列一下"
             r"|(?<![成首大古京])都(?:有|[^，。督市城江是会]{1,4}了)谁"
-            r"|哪[几两二三四五六七八九十][种个类位名条]",
+            r"|哪[几两二三四五六七八九十][种个类位名条]"
+            r"|(?:[几两二三四五六七八九十历]|\d)[任位名代届][^，。？]{1,8}[是有](?:谁|哪些)",
             re.I,
         ),
     ),
@@ -75,7 +76,8 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
         "steps",
         lazy_regex(
             r"\bstep[- ]by[- ]step\b(?! (?:guide|tutorial|manual))"
-            r"|[-–—,:] ?(?:the |what )?steps\W*$",
+            r"|[-–—,:] ?(?:the |what )?steps\W*$|\bin (?:what|which) (?:order|sequence)\b"
+            r"|(?:什么|何种|怎样的|先后)[顺次]序",
             re.I,
         ),
     ),
@@ -329,7 +331,8 @@ def _defines(text: str, question: str) -> bool:
         return False
     if language_of(question) == "zh":
         plain = re.sub(r"[*\s]+", "", text)
-        said = rf"(?:^|[。！？；\n])\W*{re.escape(subject)}{_SAYS_CHINESE}"
+        name = re.escape(subject)
+        said = rf"(?:^|[。！？；\n])\W*{name}{_SAYS_CHINESE}|(?:称[为作]|叫[做作]?)\W?{name}(?!\w)"
         return re.search(said, plain) is not None or introduction(plain, subject) > 0
     plain = text.replace("*", "")
     if spells_out(plain, question) or (asked_person(question) and introduction(plain, subject)):
@@ -392,7 +395,7 @@ _SAID = r"(?:[^:?]|:(?!\s))"  # *A and B: which …?* ends there, *std::list* do
 _SIDES = lazy_regex(
     rf"\b(?:between|compare|contrast)\s(?P<many>{_SAID}+)"
     rf"|^(?P<versus>{_SAID}+?\b(?:versus|vs\.?)\s{_SAID}+)"
-    r"|^(?:how (?:do|does|is|are)\s)?"
+    r"|^(?:how (?:do|does|did|is|are|was|were)\s)?"
     rf"(?P<with>{_NO_QUESTION}[^?]{{1,100}}?\s(?:compared? (?:with|to)|as opposed to)\s"
     r"[^,:?]{1,100})"
     r"|(?:^|[.!?,]\s)\W*(?:is|are)\s(?P<same>an?\s[^,?]{1,60}?\sthe same (?:thing )?as\san?\s"
@@ -431,12 +434,21 @@ _AND = lazy_regex(
     re.I,
 )
 _ASKED_BEHIND = lazy_regex(
-    r"\s*[-–—,;:?]\s*(?:(?:so )?what(?:['’]s| is| are)(?: the)? differen(?:ces?|t)"
+    r"\s+(?:main )?differences?\W*$"
+    r"|\s*[-–—,;:?]\s*(?:(?:so )?what(?:['’]s| is| are)(?: the)? differen(?:ces?|t)"
     r"|how (?:do|does|are|is) (?:they|it|these) (?:differ\w*|compare)"
     r"|which(?: one)? (?:is|should|do)\b[^?]*)\W*$",
     re.I,
 )
 """Behind the sides, what is asked of them: *A vs B - what is the difference?*"""
+_AHEAD = lazy_regex(
+    r"^(?![^,:?]*\b(?:and|or|versus|vs|compared?)\b)"
+    r"(?:(?:for|in|on|with|when|regarding|about)\s[^,:?]{1,60},|[^,:?]{1,60}:)\s(?=how\s)",
+    re.I,
+)
+"""Context in front of a question: *For modules of others, how do A compare with B?*"""
+_DOES = lazy_regex(r"(?<=\w)\s(?:do|fare|perform|work|come off)$", re.I)
+"""Behind a side: *how did the drug do compared with the placebo?*"""
 _COMPARE = lazy_regex(r"compare|contrast", re.I)
 _WITH = lazy_regex(r"\s+(?:with|to|from)\s+", re.I)
 
@@ -462,7 +474,8 @@ def compared_sides(question: str) -> tuple[str, ...]:
     """Return the names that a question compares, in its order; none if it is not clear which."""
     if language_of(question) == "zh":
         return _compared_in_chinese(question)
-    text = _ASKED_BEHIND.sub("", _EACH_OTHER.sub("", " ".join(question.split())))
+    text = _AHEAD.sub("", " ".join(question.split()))
+    text = _ASKED_BEHIND.sub("", _EACH_OTHER.sub("", text))
     found = _SIDES.search(text) or _SIDES.search(question)
     if found is None:
         return ()
@@ -480,7 +493,7 @@ def compared_sides(question: str) -> tuple[str, ...]:
         re.sub(r"^(?:(?:to use|using)\s+)?(?:(?:the|an?)\s+)?", "", side, flags=re.I)
         for side in parts
     ]
-    sides = [side.strip("\"'“” ") for side in sides]
+    sides = [_DOES.sub("", side.strip("\"'“” ")) for side in sides]
     sides = [side for side in sides if side and not _ASKS_ALONE.fullmatch(side)]
     return tuple(sides) if 2 <= len(sides) <= 4 else ()
 
@@ -625,10 +638,13 @@ def _compared_in_chinese(question: str) -> tuple[str, ...]:
         whole = before  # 于禁和庞德的表现和下场
     if _THEY.match(whole) or not _AND_CHINESE.search(whole):
         return _named_before(text[: found.start()])
-    sides = [
-        _OLD_OR_NEW.sub("", side.strip("“”「」 ")).partition("的")[0].strip("“”「」 ")
+    parts = [
+        _OLD_OR_NEW.sub("", side.strip("“”「」 ")).partition("的")
         for side in _AND_CHINESE.split(whole)
     ]
+    is_owned = bool(parts[-1][1]) or text[found.end("differ") :].startswith("的")
+    is_one_owner = bool(parts[0][1]) and not is_owned  # 磁盘配额的软限制和硬限制
+    sides = [(of if is_one_owner and of else side).strip("“”「」 ") for side, _, of in parts]
     return tuple(side for side in sides if side) if 2 <= len(sides) <= 4 else ()
 
 

@@ -136,6 +136,10 @@ to it: vectors lay texts of one language together."""
 HARDLY, LESS = 0.5, 0.1
 """Logits, and probability, by which an answer in the question's own language may lie below a block
 of another one and stand in its place. The nearest block is often one without an answer."""
+NEARER = {"zh": 1.0, "en": 2.0}
+"""Logits by which an answer in the question's own language is plainly nearer, however sure. Of 45
+Chinese questions answered in the other language none is so near in its own, of 19 where its own
+answers 5 are; of 11 English ones answered in the other one lies 1.6 above."""
 ODDS, EVEN = 2.0, 5.4
 """Log odds of a logit that the nearest block answers, and the logit of even odds: of 28 Chinese
 questions on English pages of Debian 13 of 14 lie above it, of others' 1 of 14."""
@@ -152,7 +156,8 @@ def answer_across(
 ) -> Draft:
     """Answer by the nearest block in another language, else `within` the question's own.
 
-    What is told in the question's own without doubt stands, too, where it is hardly farther.
+    What is told in the question's own without doubt stands, too, where it is hardly farther, and
+    anything that is plainly nearer.
     Where neither answers, what is nearest in the other language is told if it is near at all.
     """
     least = min(1.0, 2 * min_evidence)  # by default even odds: few right blocks lie below them
@@ -162,12 +167,17 @@ def answer_across(
     if not own:
         return told
     answer = within(own)
+    if not answer.citations or not told.citations:
+        return told if told.citations and answer.abstained else answer
+    ahead = _nearness(question, answer, read) - told.figures["logit"]
+    if ahead >= NEARER[language_of(question)]:
+        return answer
     if told.abstained or answer.abstained:
-        return told if answer.abstained and told.citations else answer
+        return told if answer.abstained else answer
     is_doubted = answer.text.startswith(in_script_of(question, HESITATION[language_of(question)]))
     if is_doubted or (answer.evidence or 0.0) < (told.evidence or 0.0) - LESS:
         return told
-    is_near = _nearness(question, answer, read) >= told.figures["logit"] - HARDLY
+    is_near = ahead >= -HARDLY
     return answer if is_near else told
 
 

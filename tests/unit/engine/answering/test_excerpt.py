@@ -164,6 +164,9 @@ def ask(question: str, **options: object) -> Draft:
         ("Which people have led the club, and when?", "list"),
         ("Name every harbour that the letters mention.", "list"),
         ("章程里的承诺都列一下", "list"),
+        ("海洋大学最近三任校长是谁", "list"),
+        ("In what order are the boats of the harbour called out?", "steps"),
+        ("各条船按什么顺序出港？", "steps"),
         ("他一路上都见了谁？", "list"),
         ("东吴的大都督是谁？", None),
         ("成都的市长是谁？", None),
@@ -357,6 +360,12 @@ def test_the_subject_of_a_definition_is_a_name_not_an_attribute() -> None:
         ("How much did the nets cost compared to last year?", ()),
         ("When did the price fall as opposed to rise?", ()),
         ("参与社区有什么好处？", ()),
+        ("gull versus petrel differences", ("gull", "petrel")),
+        ("For old boats, how do gulls compare with petrels?", ("gulls", "petrels")),
+        ("The race: how did the Gull fare compared with the Petrel?", ("Gull", "Petrel")),
+        ("磁盘配额的软限制和硬限制有什么不同？", ("软限制", "硬限制")),
+        ("港口的 gull 和 petrel 区别", ("gull", "petrel")),
+        ("关羽的看法跟张飞的有什么区别？", ("关羽", "张飞")),
         ("小说中的人物和电影中的人物有什么区别？", ("小说中", "电影中")),
         ("Compare Ann's and Bo's and Cy's nets", ("Ann's", "Bo's", "Cy's nets")),
     ],
@@ -2075,6 +2084,82 @@ def test_items_that_name_a_side_in_their_first_clause_are_compared() -> None:
     joined = _asked("Sup-plies versus Needs: how do they differ?", [_passage(document)],
                     read=_reads(files=1.0, most=-9.0))  # fmt: skip
     assert joined.text.index("all of its files") < joined.text.index("cannot run alone")
+
+
+@pytest.mark.parametrize(
+    ("question", "items"),
+    [
+        (
+            "harbour pull vs harbour full-pull",
+            (
+                "To take in the boats that are near, run `harbour pull` at noon of each day.",
+                "To take in all boats of the bay, run `harbour full-pull` at noon of each day.",
+            ),
+        ),
+        (
+            "What is the difference between the guarded and half-closed parts of the old harbour?",
+            (
+                "harbour/guarded/: holds the boats that nobody may enter before the spring.",
+                "harbour/half-closed/: holds the boats that only their owners may enter then.",
+            ),
+        ),
+        (
+            "港口的推拉方式和牵引方式有什么区别？",
+            (
+                "推拉：船由两条小船在后面推着离开码头，人都留在岸上。",
+                "牵引：船由一条大船在前面拉着离开码头，人都留在船上。",
+            ),
+        ),
+    ],
+)
+def test_the_items_that_tell_of_one_side_each_are_compared(
+    question: str, items: tuple[str, str]
+) -> None:
+    other = "To paint the boats, wait for the first dry days of the spring and then begin."
+    document = "## Boats\n\nThere are these:\n\n" + "\n".join(
+        f"- {item}" for item in (*items, other)
+    )
+
+    draft = _asked(question, [_passage(document)])
+
+    assert [each.quote for each in draft.citations] == [f"- {item}" for item in items]
+
+
+class _QuestionReader(_WindowReader):
+    """Reader whom a text answers for the question whole, not for one on a side of it."""
+
+    def __call__(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        return np.full(len(texts), 4.0 if "compared" in question else -4.0)
+
+
+def test_what_answers_a_comparison_as_a_whole_counts_as_it_answers_that() -> None:
+    said = "Of the crew that had oars nine came home, against four of those that had paddles."
+
+    draft = _asked(
+        "The storm: how did the oars do compared with the sculls?",
+        [_passage(f"## The race\n\n{said} {FILLER}\n")],
+        read=_QuestionReader(),
+    )
+
+    assert said in draft.text
+    assert draft.figures["logit"] == 4.0
+
+
+def test_a_chinese_list_of_names_is_read_with_its_heading() -> None:
+    texts: list[str] = []
+
+    def read(_question: str, some: Sequence[str]) -> NDArray[np.float64]:
+        texts.extend(some)
+        return np.zeros(len(some))
+
+    names = "1. 郑伯安，1999—2008年\n2. 方祖文，2008—2017年\n3. 顾明江，2017年起"
+    told = "学校建在海边，有教师一千一百人，学生一万四千人，每年春天开学。"
+    document = f"## 历任校长\n\n{names}\n\n## 学校\n\n{told}\n"
+
+    _asked("学校历任校长有哪些？", [_passage(document)], likeness=read)
+
+    assert any("历任校长" in text for text in texts if names in text)
+    assert all("## 学校" not in text for text in texts if text.startswith(told))
 
 
 def test_a_side_of_a_comparison_may_be_a_clause() -> None:

@@ -197,7 +197,7 @@ def test_texts_of_ones_own_language_are_not_weighed_as_foreign_ones() -> None:
             CABLE,
             [_passage(foreign), _passage("书在架上。"), _passage(own)],
             read=lambda _question, texts: np.array(
-                [EVEN + 9.0 if text.endswith(own) else near for text in texts]
+                [EVEN + 3.9 if text.endswith(own) else near for text in texts]
             ),
             text_at=None,
             min_evidence=0.25,
@@ -214,7 +214,8 @@ def test_texts_of_ones_own_language_are_not_weighed_as_foreign_ones() -> None:
         pytest.param(EVEN + 1.8, False, "It was laid by a ship.", True, id="half translated"),
         pytest.param(EVEN + 1.8, False, "缆是一艘船铺的。", True, id="in the own language"),
         pytest.param(EVEN + 1.0, False, "It was laid by a ship.", False, id="farther"),
-        pytest.param(EVEN + 3.0, True, "It was laid by a ship.", False, id="doubted"),
+        pytest.param(EVEN + 2.9, True, "It was laid by a ship.", False, id="doubted"),
+        pytest.param(EVEN + 3.1, True, "It was laid by a ship.", True, id="plainly nearer"),
     ],
 )
 def test_what_is_hardly_farther_answers_in_the_language_of_the_question(

@@ -876,6 +876,13 @@ def test_what_stands_behind_a_name_by_chance_does_not_introduce_a_person(
     assert introduction(text, "Elinor") == worth
 
 
+def test_a_person_is_introduced_with_or_without_the_dot_of_a_title() -> None:
+    text = "He had been at the pains of asking Mr. Quill, the apothecary, on the subject."
+
+    assert introduction(text, "Mr. Quill") == introduction(text, "Mr Quill") == 2
+    assert introduction(text.replace("Mr.", "Mr"), "Mr. Quill") == 2
+
+
 def test_speech_that_says_no_role_introduces_nobody() -> None:
     spoken = chunk("黄忠曰：“小将愿往城中走一遭，明日便回来见将军。”")
 
