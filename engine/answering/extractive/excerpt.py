@@ -30,6 +30,7 @@ from .best_block import (
     LEADS,
     MORE_BLOCKS,
     READ_BLOCKS,
+    SHOWN,
     UNSURE,
     best_blocks,
     read_blocks,
@@ -74,7 +75,7 @@ from .extent import (
     short_excerpt,
     speech_end,
 )
-from .intent import Intent, asked_subject, compared_sides, question_of_side
+from .intent import Intent, asked_subject, compared_sides, question_of_side, shows_intent
 from .question_type import leading_question
 from .read_spans import SpanReader
 from .sentence_scoring import ScoredSentence
@@ -94,6 +95,10 @@ MOST_PIECES = 10
 """Paragraphs that are read, at most."""
 AHEAD, LEFT_OUT = {"en": 2.0, "zh": 1.0}, 2.0
 """Logits that this paragraph lies above those before it, which stand below it or are left out."""
+BEHIND, REASON_BEHIND, IN_ORDER = 3.0, 5.0, frozenset(("steps", "list"))
+"""Logits below the best paragraph at which those at the end of an excerpt are left out (where a
+reason is asked for: `REASON_BEHIND`), and intents that they belong to. Of 56 excerpts of which a
+paragraph has the words that answer none lost them, and a third of the words shown went."""
 _GAP = re.compile(r"\n[ \t]*\n\s*")
 _ITEM = re.compile(r"[ \t]*(?:[-*+•][ \t]|\d{1,3}[.)、]|```)")
 _STEP = re.compile(
@@ -214,8 +219,9 @@ def _from_answer(
 
     A box on two things, or a section, may tell of another one first. What has a word of the
     question (`wanted`) which the rest has not is not left out, but stands below it, as do lists and
-    tables, unless a list is asked for, and what may be an earlier step. Unchanged where two things
-    are connected or compared.
+    tables, unless a list is asked for, and what may be an earlier step. What stands behind the
+    answer and is read far below it is left out. Unchanged where two things are connected or
+    compared.
     """
     pieces = list(_paragraphs(excerpt.text))
     is_short = 2 <= len(pieces) <= MOST_PIECES
@@ -225,6 +231,8 @@ def _from_answer(
     logits = read(question, [f"{head}\n{text}" for _, text in pieces])
     best = int(np.argmax(logits))
     answers = logits[best]
+    if intent not in IN_ORDER:
+        excerpt = _to_answer(question, intent, excerpt, pieces, logits, wanted)
     if best and (pieces[best][1].startswith("```") or _leads_to(pieces[best - 1][1])):
         best -= 1  # the caption of the code, what leads to the list
     start, text = pieces[best]
@@ -249,6 +257,47 @@ def _from_answer(
         logit=None, lead=None, likely=None,
     )  # fmt: skip
     return [rest, before]
+
+
+def _to_answer(
+    question: str,
+    intent: Intent,
+    excerpt: Excerpt,
+    pieces: Sequence[tuple[int, str]],
+    logits: NDArray[np.float64],
+    wanted: Iterable[str],
+) -> Excerpt:
+    """Return an excerpt without the paragraphs at its end that are read far below the best one.
+
+    Not without what the last one leads to, what leans on it, lists and code, warnings of a command,
+    and words of the question (`wanted`) that the rest has not.
+    """
+    language = language_of(question)
+    shown = np.array([shows_intent(intent, text, question) for _, text in pieces])
+    behind = REASON_BEHIND if intent == "cause" else BEHIND
+    near = np.flatnonzero(logits + SHOWN[language] * shown >= logits.max() - behind)
+    told = _up_to(excerpt, pieces, int(near[-1]))
+    left = excerpt.text[len(told.text) :]
+    is_warned = intent == "command" and _WARNS.search(left) is not None
+    held, lost = (_held_terms(set(tokens(each)), wanted) for each in (told.text, left))
+    return excerpt if is_warned or not lost <= held else told
+
+
+def _up_to(excerpt: Excerpt, pieces: Sequence[tuple[int, str]], row: int) -> Excerpt:
+    """Return an excerpt to the end of a paragraph, and of those that belong to it."""
+    while row + 1 < len(pieces) and _goes_on(pieces[row][1], pieces[row + 1][1]):
+        row += 1
+    told = excerpt.text[: pieces[row + 1][0]].rstrip() if row + 1 < len(pieces) else excerpt.text
+    if told.count("```") % 2:
+        return excerpt
+    end = excerpt.start + len(told)
+    lead = excerpt.lead if excerpt.lead and excerpt.lead[1] <= end else None
+    return replace(excerpt, end=end, text=told, lead=lead)
+
+
+def _goes_on(one: str, other: str) -> bool:
+    """Check for a paragraph that belongs to the one before it."""
+    return _leads_to(one) or _FORMED.match(other) is not None or leans(other)
 
 
 def _is_in_list(pieces: Sequence[tuple[int, str]], row: int) -> bool:
@@ -351,14 +400,18 @@ def _peaks(
 def around(
     sentence: Sentence, passages: Sequence[Passage], *, text_at: TextAt | None
 ) -> Excerpt | None:
-    """Return the block around a sentence; None where it stands in none."""
+    """Return the block around a sentence, to the end of its paragraph; None where it is in none."""
     passage = passages[sentence.passage]
     windows = join_windows(split_blocks([passage]), [passage])
     block = next((each for each in windows if each.start <= sentence.start < each.end), None)
     if block is None:
         return None
     best = Best(block=block, score=0.0, logit=None)
-    return extended(best, passage, text_at, whole=AROUND_WORDS, longest=AROUND_WORDS, may_cut=True)
+    whole = extended(best, passage, text_at, whole=AROUND_WORDS, longest=AROUND_WORDS, may_cut=True)
+    pieces = list(_paragraphs(whole.text))
+    place = passage.start + sentence.start - whole.source.start - whole.start
+    row = sum(start <= place for start, _ in pieces) - 1
+    return _up_to(whole, pieces, row) if row >= 0 else whole
 
 
 def nearest_excerpt(

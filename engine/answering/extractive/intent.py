@@ -266,7 +266,8 @@ _NAME_START = r"(?:^|[.!?:]\s+|\n)\W*(?:an?\s+|the\s+)?(?:[\w'’/-]+\s+){0,2}?"
 _SAYS = r"\W*(?:\([^()]*\)\W*)?(?:is|are|was|were|means?|stands? for|refers? to|consists? of)\b"
 _SAYS_CHINESE = r"(?:（[^）]*）|[^，。；！？是指]){0,12}?(?<!不)(?:是|指|即)"
 _CAUSE = lazy_regex(
-    r"\b(?:because|since|due to|owing to|therefore|thus|hence|as a result|reasons?|caused?|so that"
+    r"\b(?:because|since|due to|owing to|therefore|thus|hence|(?:as )?a result|reasons?|rationale"
+    r"|caused?|so that"
     r"|in order to|led to|this way|to (?:avoid|ensure|prevent|allow)|otherwise|consequently)\b"
     r"|因为|由于|因此|所以|导致|为了|原因|以便|以免|之所以",
     re.I,

@@ -1964,6 +1964,46 @@ def test_a_warning_before_what_answers_is_not_left_out() -> None:
     assert "this erases the whole disk" in told
 
 
+def test_what_stands_behind_the_answer_and_says_nothing_of_it_is_left_out() -> None:
+    asked = "Explain what the key of the hut opens."
+    told = "The key of the hut opens the lock of its door and nothing else in the harbour."
+    more = "It was cut by the smith of the town."
+    other = "Bread is baked in the town each morning, and eggs are sold there on Fridays."
+    logits = {"opens": 5.0, "Bread": -4.0, "smith": -4.0, "steel": 3.0}
+
+    alone = excerpt_of(manual(told, other), asked, logits)
+    leans = excerpt_of(manual(told, more, other), asked, logits)
+    near = excerpt_of(
+        manual(told, other, "It is made of steel and hangs on a nail."), asked, logits
+    )
+
+    assert "Bread" not in alone
+    assert "cut by the smith" in leans
+    assert "Bread" not in leans
+    assert "Bread" in near
+
+
+def test_a_warning_behind_a_command_is_not_left_out() -> None:
+    some = manual(
+        "To empty the winch, run `winch empty` on the machine of the harbour master.",
+        "Warning: the rope that lies on the drum falls into the sea and is lost.",
+    )
+
+    told = excerpt_of(some, "Which command empties the winch?", {"run": 5.0, "rope": -5.0})
+
+    assert "falls into the sea" in told
+
+
+def test_a_fact_is_shown_to_the_end_of_its_paragraph() -> None:
+    built = "The Gull was built in Bergen in 1961 by the men of the old yard."
+    page = manual(built, "Bread is baked in the town each morning, and eggs are sold there.")
+
+    draft = _asked("When was the Gull built in Bergen?", page, read=_WindowReader())
+
+    assert built in draft.text
+    assert "Bread" not in draft.text
+
+
 def test_a_command_stands_first_with_its_caption() -> None:
     page = _passage(
         "## Updates\n\nThere are two archives of the boat, which bring new sails and new lines in "
