@@ -10,13 +10,20 @@ _JOINED = r"(?:connected|related|linked|associated|tied|joined)"
 _EACH = r"(?:each other|one another)"
 _TO = r"(?:to|with)"
 _NOUN = r"(?:connections?|links?|relations?|relationships?|ties?|associations?)"
-_NAME = r"(?-i:[A-Z][\w.'’-]+(?: (?:(?:of|de|von|van) )?[A-Z][\w.'’-]*){0,4})"
+_CAPITAL = r"[A-ZÀ-ÖØ-Þ]"
+_NAME = rf"(?-i:{_CAPITAL}[\w.'’-]+(?: (?:(?:of|de|von|van) )?{_CAPITAL}[\w.'’-]*){{0,4}})"
 """Run of words with capitals."""
 _CALLED = (
     r"(?!(?:In|At|On|By|As|If|After|Before|When|While|During|From|Since|According)\b)"
     rf"(?:the )?{_NAME}"
 )
-_TWO = rf"(?:both )?{_CALLED} and {_CALLED}"
+_WORD = (
+    r"(?-i:(?!(?:any|some|every|no|it|they|this|that|these|those|there|he|she|you|we|who|what|one"
+    r"|each|which)(?:thing|one|body)?\b)[a-z][\w.-]+)"
+)
+_ONE = rf"(?:{_CALLED}|{_WORD})"
+"""A name, or one word that is written small: *systemd*."""
+_TWO = rf"(?:both )?{_ONE} and {_ONE}"
 """Two names, in forms that ask for other things, too: *Is anyone related to him?*"""
 _THEY = (
     rf"(?:what (?:do|did|have) they (?:have |got |have got )?to do with {_EACH}"
@@ -25,8 +32,11 @@ _THEY = (
     rf"|what(?: is|['’]s| was) (?:the|their) {_NOUN}(?: between them)?)"
 )
 """Questions behind two names: *Fred and Scrooge: how are they related?*"""
-_NO_PERSON = r"(?!(?:Introduction|Guide|Key|Road|Way|Path|Right|Access|Reply|Answer|Letter|Ode)\b)"
-"""Words of titles that lead to another: *Introduction to Algorithms*."""
+_NO_PERSON = (
+    r"(?!(?:Introduction|Guide|Key|Road|Way|Path|Right|Access|Reply|Answer|Letter|Ode|Ambassador"
+    r"|Envoy|Consul|Delegate|Minister|Heir|Successor|Advis[eo]r|Assistant|Secretary)\b)"
+)
+"""Words of titles and of offices that lead to another: *Introduction to Algorithms*."""
 _ENGLISH = tuple(
     re.compile(rf"^\W*(?:so |and |please )?{form}\W*$", re.IGNORECASE)
     for form in (
@@ -34,10 +44,10 @@ _ENGLISH = tuple(
         rf"(?:in what way|how) (?:is|are|was|were) (?P<a>.+?) {_JOINED} {_TO} (?P<b>.+?)",
         r"what (?:links|connects|joins|ties|relates|unites) (?!are )(?P<pair>.+?)(?: together)?",
         rf"(?P<pair>{_TWO})(?:[:,;.]| -|–|—) {_THEY}",
-        rf"(?:{_NOUN} between|what(?: is|['’]s| was)(?: the)? (?:deal|story|history|bond) between)"
-        rf" (?P<pair>{_TWO})",
+        rf"{_NOUN} between (?P<pair>.+?)",
+        rf"what(?: is|['’]s| was)(?: the)? (?:deal|story|history|bond) between (?P<pair>{_TWO})",
         rf"(?:are|were) (?P<pair>{_TWO}) (?:somehow |in any way )?{_JOINED}(?: {_TO} {_EACH})?",
-        rf"(?:is|was) (?P<a>{_CALLED}) (?:somehow |in any way )?{_JOINED} {_TO} (?P<b>{_CALLED})",
+        rf"(?:is|was) (?P<a>{_ONE}) (?:somehow |in any way )?{_JOINED} {_TO} (?P<b>{_ONE})",
         rf"(?:do|does|did) (?P<a>{_CALLED}) have (?:(?:any|some|an?) )?{_NOUN} {_TO}"
         rf" (?P<b>{_CALLED})",
         rf"what {_NOUN} (?:is|was) (?P<a>{_CALLED}) {_TO} (?P<b>{_CALLED})",
@@ -54,6 +64,8 @@ _ENGLISH = tuple(
         rf"what(?: is|['’]s| was) (?P<a>.+?)['’]s? {_NOUN} {_TO} (?P<b>.+?)",
         r"how (?:do|does|did) (?P<a>.+?) relate to (?P<b>.+?)",
         rf"what(?: is|['’]s| was) {_NO_PERSON}(?P<a>{_NAME}) to (?P<b>{_NAME})",
+        rf"who(?: is|['’]s| was) {_NO_PERSON}(?P<a>(?-i:{_CAPITAL}[\w'’-]+)) to"
+        rf" (?P<b>(?-i:{_CAPITAL}[\w'’-]+))",
         r"what(?: is|['’]s| was) going on between (?P<pair>.+?)",
     )
 )
@@ -121,8 +133,11 @@ def _pairs_of(text: str) -> list[tuple[str, str]]:
     return []
 
 
-_NO_THING = re.compile(r"[\d\s年月日号~–-]*|(?:请问)?我们?该?|你们?|您|请问", re.IGNORECASE)
-"""Numbers, dates, and who asks."""
+_NO_THING = re.compile(
+    r"[\d\s年月日号~–-]*|(?:请问)?我们?该?|你们?|您|请问|I|me|us|them|him|her"
+    r"|(?:it|they|you|we|he|she|there|each|this|that|these|those|one another)(?: .*)?"
+)
+"""Numbers, dates, who asks, and what a question does not name; *IT* and *I Corps* are names."""
 
 
 def _is_thing(name: str) -> bool:

@@ -34,7 +34,7 @@ def lazy_regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
 
 
-FENCE = lazy_regex(r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)、])[ \t]+)?(`{3,}(?![^\n]*`)|~{3,})")
+FENCE = lazy_regex(r"[ \t]*(?:(?:[-*+•]|\d{1,3}[.)、])[ \t]+)?(`{3,}+(?![^\n]*`)|~{3,})")
 """The beginning of a line that opens or closes code in Markdown, also as the first of an item.
 
 What is marked inside of a line (CommonMark 4.5: no backtick behind the mark) is none.

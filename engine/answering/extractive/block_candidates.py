@@ -336,7 +336,8 @@ _TERM = re.compile(r"[*`_ ]*((?:(?!\s-\s|\.\s)[^:：—–(（，*`\n]){0,80})")
 """Beginning of an item, in which the term that it explains stands."""
 _SHARED = re.compile(
     r"\sin\s.*"
-    r"|\s(?:for|of|on|within|inside|under|from)\s(?:(?:the|an?|my|our|your|this)\s)?(?-i:[a-z]).*",
+    r"|\sof\s(?:the|my|our|your|this)\s(?-i:[a-z]).*"
+    r"|\s(?:for|on|within|inside|under|from)\s(?:(?:the|an?|my|our|your|this)\s)?(?-i:[a-z]).*",
     re.I | re.S,
 )
 

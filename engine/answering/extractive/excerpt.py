@@ -100,21 +100,30 @@ BEHIND, REASON_BEHIND, IN_ORDER = 3.0, 5.0, frozenset(("steps", "list"))
 reason is asked for: `REASON_BEHIND`), and intents that they belong to. Of 56 excerpts of which a
 paragraph has the words that answer none lost them, and a third of the words shown went."""
 _GAP = re.compile(r"\n[ \t]*\n\s*")
-_ITEM = re.compile(r"[ \t]*(?:[-*+•][ \t]|\d{1,3}[.)、]|```)")
-_STEP = re.compile(
-    r"\W{0,4}(?:(?:step|part) )?(?:\d{1,3}(?:\.\d+)*[.):：、）]|[a-h]\))"
-    r"|[一二三四五六七八九十]+[、）]"
-    r"|[（(][\da-h一二三四五六七八九十]+[)）]|第[\d一二三四五六七八九十]+[步、]|first(?:ly)?\b|首先",
-    re.IGNORECASE,
+_MARK = r"[ \t]*(?:[-*+•][ \t]|\d{1,3}[.)、])"
+_ITEM, _ITEMS = re.compile(rf"{_MARK}|[ \t]*```"), re.compile(rf"^{_MARK}", re.MULTILINE)
+_STEPS = re.compile(
+    r"^\W{0,4}(?:(?:step|part) )?(?:\d{1,3}(?:\.\d+)*[.):：、）]|[a-h]\))"
+    r"|^[一二三四五六七八九十]+[、）]"
+    r"|^[（(][\da-h一二三四五六七八九十]+[)）]|^第[\d一二三四五六七八九十]+[步、]"
+    r"|\Afirst(?:ly)?\b|^首先",
+    re.IGNORECASE | re.MULTILINE,
 )
-"""Beginning of an item whose place in its list counts."""
+"""Beginnings of items whose place in their list counts, also below a line that leads to them."""
 _WARNS = re.compile(
     r"\b(?:warning|caution|danger|beware|never|do not|don['’]t|no longer|must not|before you)\b"
     r"|警告|注意|小心|切勿|不要|不再|请勿|务必",
     re.IGNORECASE,
 )
 """Words of what is not left out in front of an answer."""
-_LISTED = re.compile(rf"(?m)^{_ITEM.pattern}")
+_ALERT = re.compile(
+    r"^\W{0,4}(?:warning|caution|danger|beware|important|attention|however|but|except|unless)\b"
+    r"|^\W{0,4}(?:警告|注意|小心|危险|但是?|不过|除非)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Beginnings of what qualifies an answer before it."""
+_HOW = re.compile(r"\bhow\b|怎|如何", re.IGNORECASE)
+_LISTED = re.compile(rf"(?m)^(?:{_ITEM.pattern})")
 _FORMED = re.compile(rf"{_ITEM.pattern}|[ \t]*\|")
 _ENDED = re.compile(r"[.!?:;。！？：；][\W\d]*$")
 SIDE_BLOCKS = 4
@@ -231,7 +240,7 @@ def _from_answer(
     logits = read(question, [f"{head}\n{text}" for _, text in pieces])
     best = int(np.argmax(logits))
     answers = logits[best]
-    if intent not in IN_ORDER:
+    if intent not in IN_ORDER and leading_question(question) == question:
         excerpt = _to_answer(question, intent, excerpt, pieces, logits, wanted)
     if best and (pieces[best][1].startswith("```") or _leads_to(pieces[best - 1][1])):
         best -= 1  # the caption of the code, what leads to the list
@@ -269,8 +278,8 @@ def _to_answer(
 ) -> Excerpt:
     """Return an excerpt without the paragraphs at its end that are read far below the best one.
 
-    Not without what the last one leads to, what leans on it, lists and code, warnings of a command,
-    and words of the question (`wanted`) that the rest has not.
+    Not without what the last one leads to, what leans on it, lists and code, warnings, the code of
+    a way, and words of the question (`wanted`) that the rest has not; of several questions none.
     """
     language = language_of(question)
     shown = np.array([shows_intent(intent, text, question) for _, text in pieces])
@@ -278,9 +287,13 @@ def _to_answer(
     near = np.flatnonzero(logits + SHOWN[language] * shown >= logits.max() - behind)
     told = _up_to(excerpt, pieces, int(near[-1]))
     left = excerpt.text[len(told.text) :]
-    is_warned = intent == "command" and _WARNS.search(left) is not None
+    if intent == "command" and _WARNS.search(left):
+        return excerpt
+    is_code = "```" in left and "```" not in told.text
+    if is_code and (intent == "command" or _HOW.search(question)):
+        return excerpt
     held, lost = (_held_terms(set(tokens(each)), wanted) for each in (told.text, left))
-    return excerpt if is_warned or not lost <= held else told
+    return told if lost <= held and not _ALERT.search(left) else excerpt
 
 
 def _up_to(excerpt: Excerpt, pieces: Sequence[tuple[int, str]], row: int) -> Excerpt:
@@ -304,10 +317,7 @@ def _is_in_list(pieces: Sequence[tuple[int, str]], row: int) -> bool:
     """Check for a paragraph behind a step, or for an item behind another one."""
     before = [text for _, text in pieces[:row]]
     is_item = _ITEM.match(pieces[row][1]) is not None
-    return any(
-        _STEP.match(text) or (is_item and _ITEM.match(text) and not text.startswith("```"))
-        for text in before
-    )
+    return any(_STEPS.search(text) or (is_item and _ITEMS.search(text)) for text in before)
 
 
 def _leads_to(paragraph: str) -> bool:

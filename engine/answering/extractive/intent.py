@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
-from graph.text.cjk import HAN, count_han, simplified
+from graph.text.cjk import HAN, count_han, has_han, simplified
 from graph.text.patterns import lazy_regex
 
 from ...prompts import language_of
@@ -59,7 +59,8 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             r"|列出|列举|(?<![成首古])[都全]列(?!车)|列一下"
             r"|(?<![成首大古京])都(?:有|[^，。督市城江是会]{1,4}了)谁"
             r"|哪[几两二三四五六七八九十][种个类位名条]"
-            r"|(?:[几两二三四五六七八九十历]|\d)[任位名代届][^，。？]{1,8}[是有](?:谁|哪些)",
+            r"|(?<![第几两二三四五六七八九十百\d])(?:[几两二三四五六七八九十]{1,3}|\d+|历)"
+            r"[任位名代届][^，。？的]{1,8}[是有](?:谁|哪些)",
             re.I,
         ),
     ),
@@ -402,7 +403,7 @@ _SIDES = lazy_regex(
     r"|(?:^|[.!?,]\s)\W*(?:is|are)\s(?P<same>an?\s[^,?]{1,60}?\sthe same (?:thing )?as\san?\s"
     r"(?!(?:decade|year|month|week|day)\b)[^,?.]{1,60})"
     r"|\b(?:do(?:es)?|did)\s(?P<differs>.{1,100}?\sdiffer\sfrom\s[^?]{1,100})"
-    r"|\b(?:do(?:es)?|did)\s(?P<differ>.{1,200}?)\s(?:differ|relate)\b"
+    r"|\b(?:do(?:es)?|did)\s(?P<differ>.{1,200}?)\s(?:differ|relate|compare(?!\s(?:with|to)\b))\b"
     r"|\bbetter[,:]?\s(?P<better>[^,?]{1,80}?\bor\s[^,?]{1,80})"
     r"|\bshould\s(?:i|we|one)\s(?:use|choose|pick|take|prefer)\s(?P<choice>[^,?]{1,80}?\bor\s[^,?]{1,80})"
     rf"|^\W{{0,9}}(?P<either>{_NO_QUESTION}"
@@ -448,7 +449,9 @@ _AHEAD = lazy_regex(
     re.I,
 )
 """Context in front of a question: *For modules of others, how do A compare with B?*"""
-_DOES = lazy_regex(r"(?<=\w)\s(?:do|fare|perform|work|come off)$", re.I)
+_DOES = lazy_regex(
+    r"(\b(?:do|does|did)\s[^,:?]{1,80}?)\s(?:do|fare|perform|work|come off)(?=\scompared\s)", re.I
+)
 """Behind a side: *how did the drug do compared with the placebo?*"""
 _COMPARE = lazy_regex(r"compare|contrast", re.I)
 _WITH = lazy_regex(r"\s+(?:with|to|from)\s+", re.I)
@@ -475,7 +478,7 @@ def compared_sides(question: str) -> tuple[str, ...]:
     """Return the names that a question compares, in its order; none if it is not clear which."""
     if language_of(question) == "zh":
         return _compared_in_chinese(question)
-    text = _AHEAD.sub("", " ".join(question.split()))
+    text = _DOES.sub(r"\1", _AHEAD.sub("", " ".join(question.split())))
     text = _ASKED_BEHIND.sub("", _EACH_OTHER.sub("", text))
     found = _SIDES.search(text) or _SIDES.search(question)
     if found is None:
@@ -494,7 +497,7 @@ def compared_sides(question: str) -> tuple[str, ...]:
         re.sub(r"^(?:(?:to use|using)\s+)?(?:(?:the|an?)\s+)?", "", side, flags=re.I)
         for side in parts
     ]
-    sides = [_DOES.sub("", side.strip("\"'“” ")) for side in sides]
+    sides = [side.strip("\"'“” ") for side in sides]
     sides = [side for side in sides if side and not _ASKS_ALONE.fullmatch(side)]
     return tuple(sides) if 2 <= len(sides) <= 4 else ()
 
@@ -643,8 +646,11 @@ def _compared_in_chinese(question: str) -> tuple[str, ...]:
         _OLD_OR_NEW.sub("", side.strip("“”「」 ")).partition("的")
         for side in _AND_CHINESE.split(whole)
     ]
-    is_owned = bool(parts[-1][1]) or text[found.end("differ") :].startswith("的")
-    is_one_owner = bool(parts[0][1]) and not is_owned  # 磁盘配额的软限制和硬限制
+    first, last = parts[0][2].strip(), parts[-1][0].strip()
+    is_alike = first[-1:] == last[-1:] and not last.endswith(first)
+    is_latin = not has_han(first + last)
+    is_one_owner = bool(first) and not parts[-1][1] and (is_alike or is_latin)
+    # 磁盘配额的软限制和硬限制, not 苹果的手机和华为
     sides = [(of if is_one_owner and of else side).strip("“”「」 ") for side, _, of in parts]
     return tuple(side for side in sides if side) if 2 <= len(sides) <= 4 else ()
 

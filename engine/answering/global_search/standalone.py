@@ -88,7 +88,7 @@ _HAN_LEANS = lazy_regex(
 _FIRST_PERSON = lazy_regex(r"\b(?:I|we|you|my|our|your|me|us)\b|['’](?:ll|ve|re|m)\b|[我你您]")
 _EARLY_WORDS = 5
 _SINGLE = lazy_regex(
-    r"(?P<opens>(?<!\w)['‘](?!(?:em|tis|twas|twere|twill|till?|cause|round|bout)\b)(?=\w))|['’](?!\w)"
+    r"(?P<opens>(?<!\w)['‘](?!(?:em|tis|twas|twere|twill|till?|cause|round|bout|\d\d)\b)(?=\w))|['’](?!\w)"
 )
 """Single quotation marks, and the apostrophes of *soldiers'* and *goin'*."""
 _SEPARATORS = lazy_regex(r"[,;、，；·|]")
@@ -227,7 +227,7 @@ def is_unpaired(text: str) -> bool:
         return True
     is_open = False
     for mark in _SINGLE.finditer(text):
-        if not (mark["opens"] or is_open or text[: mark.start()][-1:].isalpha()):
+        if not (mark["opens"] or is_open or text[: mark.start()][-1:].isalnum()):
             return True
         is_open = mark["opens"] is not None
     if is_open:

@@ -18,6 +18,7 @@ from engine.answering.global_search.standalone import (
         "The cable was laid between May and June 2014 by the Ursula Quillon.",
         "Debian is a free operating system that volunteers all over the world build together.",
         "In 1956 the company hired its first chief engineer, a young man from Trieste.",
+        "The soldiers' cable was 6' wide and was laid in '84 by the Ursula Quillon.",
         "临澜海洋大学位于东海之滨的港口城市临澜市，创办于1958年。",
     ],
 )
