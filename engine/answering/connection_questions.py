@@ -9,7 +9,10 @@ from graph.text.cjk import HAN
 _JOINED = r"(?:connected|related|linked|associated|tied|joined)"
 _EACH = r"(?:each other|one another)"
 _TO = r"(?:to|with)"
-_NOUN = r"(?:connections?|links?|relations?|relationships?|ties?|associations?)"
+_NOUN = (
+    r"(?:(?:family|blood|personal|business|working|exact|actual) )?"
+    r"(?:connections?|links?|relations?|relationships?|ties?|associations?)"
+)
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ]"
 _NAME = rf"(?-i:{_CAPITAL}[\w.'’-]+(?: (?:(?:of|de|von|van) )?{_CAPITAL}[\w.'’-]*){{0,4}})"
 """Run of words with capitals."""
@@ -42,6 +45,11 @@ _ENGLISH = tuple(
     for form in (
         rf"(?:in what way|how) (?:is|are|was|were) (?P<pair>.+?) {_JOINED}(?: {_TO} {_EACH})?",
         rf"(?:in what way|how) (?:is|are|was|were) (?P<a>.+?) {_JOINED} {_TO} (?P<b>.+?)",
+        rf"(?:explain|describe|show|tell me|i wonder) how (?P<pair>.+?) (?:are|were) {_JOINED}"
+        rf"(?: {_TO} {_EACH})?",
+        rf"(?:explain|describe|show|tell me|i wonder) how (?P<a>{_ONE}) (?:is|was) {_JOINED} {_TO}"
+        rf" (?P<b>{_ONE})",
+        rf"(?:who|what) (?:are|were) (?P<pair>{_TWO}) to {_EACH}",
         r"what (?:links|connects|joins|ties|relates|unites) (?!are )(?P<pair>.+?)(?: together)?",
         rf"(?P<pair>{_TWO})(?:[:,;.]| -|–|—) {_THEY}",
         rf"{_NOUN} between (?P<pair>.+?)",
@@ -54,8 +62,8 @@ _ENGLISH = tuple(
         r"(?:what|which|is|are|describe|explain|show|tell me)(?: me| about)?"
         r"(?: is|'s| are| was| were)?(?: there)?(?: the| any| some| a)?(?: (?:kind|sort) of)?"
         rf" {_NOUN}(?: is| are)?(?: there)? (?:between|of) (?P<pair>.+?)",
-        r"what (?:do|does|did|has|have) (?P<a>.+?) (?:have |got |have got )?to do with (?P<b>.+?)",
         rf"what (?:do|did) (?P<pair>.+?) have to do with {_EACH}",
+        r"what (?:do|does|did|has|have) (?P<a>.+?) (?:have |got |have got )?to do with (?P<b>.+?)",
         r"how (?:do|does|did) (?P<pair>.+?) (?:relate|connect)(?: to each other)?",
         r"how (?:do|did) (?P<pair>.+?) (?:first )?(?:come to |get to )?"
         rf"(?:know {_EACH}|meet(?: {_EACH})?)",
@@ -69,24 +77,34 @@ _ENGLISH = tuple(
         r"what(?: is|['’]s| was) going on between (?P<pair>.+?)",
     )
 )
+_WITHIN = re.compile(
+    r"^\W*in (?:the )?[^,?]{2,60}, (?=(?:how|what|is|are|was|were|who)\b)"
+    r"|^(?:在|请问)?《[^》]{1,30}》(?:这[本部篇]书)?(?:里面?|中|当中)?[，,]?",
+    re.IGNORECASE,
+)
+"""A work in front of the question."""
 _BESIDES = re.compile(
-    r",? (?:apart from|besides|other than|except) [^?]+(?=\?|$)|(?<=\?) [^?]+[.!]?$"
+    r",? and (?:how|why|in what way)(?=[?\s]*$)|,? (?:apart from|besides|other than|except) [^?]+(?=\?|$)|(?<=\?) [^?]+[.!]?$"
     r"|(?<=..)[，,？?]\s*(?:后来|最后|结果|[他她它]们|[这两俩二][两俩二]?[个位]?人|彼此|双方).+$",
     re.IGNORECASE,
 )
 """Exceptions and further clauses, which are cut before matching."""
 _BOTH = "(?:之间|两者|二者|这?(?:两个?|二|俩)人|俩|两位){0,2}"
-_HAN_NOUN = "(?:关系|联系|关联|渊源|瓜葛|交集|纠葛)"
+_HAN_NOUN = (
+    "(?:(?:亲戚|亲属|亲缘|血缘|姻亲|家族|师徒|师生|合作)?关系|联系|关联|渊源|瓜葛|交集|纠葛)"
+)
+_ADVERB = "(?:原来|本来|原先|当初|起初|到底|究竟|后来)?"
 _TIE_HAN = "(?:牵连|牵扯|恩怨|过节|交情|往来|来往|仇[怨恨]?)"
 _SIDE = "[^，,。？?谁哪几什怎啥我你您们]+?"
 _CHINESE = tuple(
     re.compile(form)
     for form in (
         rf"^(?:请?(?:说说|讲讲|介绍一?下?|解释))(?P<pair>.+?){_BOTH}的{_HAN_NOUN}[\s。？?]*$",
-        rf"^(?:请问)?(?P<pair>.+?){_BOTH}(?:的{_HAN_NOUN}(?:是|有)?(?:什么|怎样|怎么样|哪些)?(?:的)?"
+        rf"^(?:请问)?(?P<pair>.+?){_BOTH}{_ADVERB}(?:的{_HAN_NOUN}(?:是|有)?(?:什么|怎样|怎么样|哪些)?(?:的)?"
         rf"|(?:存在着?|有着?|是)(?:什么|何种?|怎样的?|怎么样的?|哪些|啥|没有)?(?:样的)?{_HAN_NOUN})[\s。？?！]*$",
-        rf"^(?:请问)?(?P<pair>.+?){_BOTH}(?:是)?(?:怎么|怎样|如何)(?:联系|关联|相连|连接|扯上关系|认识|相识|结识)(?:在一起|起来|到一起)?(?:的)?[\s。？?]*$",
-        r"^(?:请问)?(?P<a>.+?)是?(?:怎么|怎样|如何)(?:跟|和|与|同)(?P<b>.+?)(?:扯上关系|有关系|认识|结识)(?:的)?[\s。？?]*$",
+        rf"^(?:请问)?(?P<pair>.+?){_BOTH}(?:是)?(?:怎么|怎样|如何)会?(?:联系|关联|相连|连接|扯上关系|认识|相识|结识)(?:在一起|起来|到一起)?(?:的)?[\s。？?]*$",
+        r"^(?:请问)?(?P<a>.+?)是?(?:怎么|怎样|如何)会?(?:跟|和|与|同)(?P<b>.+?)(?:扯上关系|有关系|认识|结识)(?:的)?[\s。？?]*$",
+        r"^(?:请问)?(?P<a>[^，,]+?)是?(?:怎么|怎样|如何)会?(?:认识|结识)(?:了|上)?(?P<b>[^的，,]+?)的?[\s。？?]*$",
         r"^(?:请问)?(?P<pair>.+?)之间(?:都|到底|究竟)?(?:发生过?了?|有过?)(?:些?什么|哪些)(?:事情?|故事|恩怨|过节|往来)?[\s。？?]*$",
         rf"^(?:请问)?(?P<pair>{_SIDE}){_BOTH}(?:有过?|有没有|是|结下?了?)?(?:什么|啥|何)?样?的?"
         rf"(?<=[什么啥何有样的]){_TIE_HAN}[吗\s。？?]*$",
@@ -108,7 +126,8 @@ def connection_pairs(question: str) -> list[tuple[str, str]]:
     There are several where a name can hold an "and".
     """
     plain = " ".join(question.split())
-    for text in dict.fromkeys((_BESIDES.sub("", plain), plain)):
+    bare = _WITHIN.sub("", plain)
+    for text in dict.fromkeys((_BESIDES.sub("", bare), bare, plain)):
         if re.search(r"[?？]", text.rstrip(" ?？。")) is None and (pairs := _pairs_of(text)):
             return pairs
     return []
@@ -134,7 +153,7 @@ def _pairs_of(text: str) -> list[tuple[str, str]]:
 
 
 _NO_THING = re.compile(
-    r"[\d\s年月日号~–-]*|(?:请问)?我们?该?|你们?|您|请问|I|me|us|them|him|her"
+    r"[\d\s年月日号~–-]*|(?:请问)?我们?该?|你们?|[他她它]们?|您|请问|I|me|us|them|him|her"
     r"|(?:it|they|you|we|he|she|there|each|this|that|these|those|one another)(?: .*)?"
 )
 """Numbers, dates, who asks, and what a question does not name; *IT* and *I Corps* are names."""
@@ -144,7 +163,7 @@ def _is_thing(name: str) -> bool:
     return bool(name) and _NO_THING.fullmatch(name) is None
 
 
-_LATER = re.compile("[，,](?:后来|最后|双方|彼此|[他她它]们|[两二]人)$")
+_LATER = re.compile("[，,](?:后来|最后|双方|彼此|[他她它]们|[两二]人)$|(?<=..)(?:这个?|此)人$")
 
 
 def _bare(name: str) -> str:

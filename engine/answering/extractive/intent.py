@@ -124,6 +124,9 @@ _WHICH_SEVERAL = lazy_regex(
     re.I,
 )
 """A question for several by their names: *which crosses are …*, *who sits on the board*."""
+_WHO_SEVERAL = lazy_regex(
+    rf"^\W*who\s(?:are|were)\s(?:all\s)?(?:the|its|their)\s(?:[\w-]+\s){{0,2}}?{_SEVERAL}\b", re.I
+)
 _ONE_THAT = lazy_regex(
     r"^\W*what (?:is|was) (?:an? .+? (?:that|which|who)\b|.*\b(?:whose|whom)\b)", re.I
 )
@@ -157,7 +160,9 @@ def question_intent(question: str) -> Intent | None:
             return intent
     told = classify_asked(text)
     found = max(told, key=lambda each: told[each])
-    if _WHICH_SEVERAL.search(text) and found in ("fact", "steps", "explanation"):
+    if _WHO_SEVERAL.search(text) or (
+        _WHICH_SEVERAL.search(text) and found in ("fact", "steps", "explanation")
+    ):
         found = "list"
     if told[found] < _PLAIN and found != "list":
         return None
@@ -175,7 +180,8 @@ def question_intent(question: str) -> Intent | None:
     # *Are both …?* is decided by what each is, and a link between two is no comparison
     if found == "comparison" and (kind == "verdict" or connection_pairs(question)):
         return "explanation"
-    is_fact = told["fact"] >= _FACT and not (found == "list" and _WHICH_SEVERAL.search(text))
+    is_several = _WHICH_SEVERAL.search(text) or _WHO_SEVERAL.search(text)
+    is_fact = told["fact"] >= _FACT and not (found == "list" and is_several)
     if kind in _FACTS and (is_fact or found not in _OVER_FACTS):
         return None
     return "explanation" if found == "overview" else found
