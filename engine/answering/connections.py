@@ -51,9 +51,9 @@ _WAYS, _EVIDENCES, _NEIGHBOURS = 8, 6, 12
 """Ways that are compared, sentences for a relation, and neighbours that may stand between."""
 _DIRECT, _SHARED, _NEAREST, _TITLES = 4, 2, 3, 4
 """Maximum sentences of a direct connection, shared entities, nearest names and titles shown."""
-_STATED, _TIED = 0.4, 0.3
+_STATED, _TIED, _TIED_BESIDE = 0.4, 0.3, 0.15
 """Length taken off where the graph has a predicate, and, of the two that are asked about, where a
-sentence speaks of a tie."""
+sentence speaks of a tie, or one beside it."""
 _HUB = 0.15
 """Length added for each doubling of the relations of a thing on the way."""
 _PLACE = 0.5
@@ -81,7 +81,7 @@ _TIE = re.compile(
     r"|husband|uncle|aunt|nephew|niece|cousin|guardian|patron(?:ess)?|marr(?:y|ies|ied|ying|iage)|engaged|engagement"
     r"|founded|succeeded|employed|supervis(?:ed|or))\b"
     r"|义[父子儿弟兄]|父子|兄弟|[之乃][父母子女兄弟姊妹妻夫侄婿]|夫人|娶|嫁|成亲|结[义亲为]|拜.{0,6}为|部将"
-    r"|麾下|同窗|同乡|师徒|门生"
+    r"|麾下|同窗|同乡|师徒|门生|郎舅|至亲|[假养继]子|[吾汝]子|吾儿|[舍令家][弟妹兄]"
 )
 """Words for ties of family, marriage and office."""
 _TITLED_BY = (
@@ -301,7 +301,7 @@ class _Connection:
     def _directly(self, one: _End, other: _End, steps: Sequence[PassageStep]) -> list[str]:
         """Return what one has to do with the other in a sentence, then further ones."""
         first, *further = steps
-        farthest = first.length + _NEAR + (_TIED if _TIE.search(first.own.quote) else 0.0)
+        farthest = first.length + _NEAR + _tied(first)
         near = [
             step
             for step in further
@@ -361,9 +361,7 @@ class _Connection:
         A reader orders the first of them, too.
         """
         steps = [
-            replace(step, length=round(step.length - _TIED, 6))
-            if _TIE.search(step.own.quote)
-            else step
+            replace(step, length=round(step.length - _tied(step), 6))
             for step in self._steps(one, other)
         ]
         steps.sort(key=lambda step: (step.length, step.quote.document_id, step.quote.start))
@@ -565,6 +563,13 @@ class _Connection:
             detail=detail,
             figures={"sentences": float(len(self.citations)), "through": float(through)},
         )
+
+
+def _tied(step: PassageStep) -> float:
+    """Return the length that a tie takes off a step."""
+    if _TIE.search(step.own.quote):
+        return _TIED
+    return _TIED_BESIDE if _TIE.search(step.quote.quote) else 0.0
 
 
 def _mentions(end: _End) -> tuple[int, str]:
