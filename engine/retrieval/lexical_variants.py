@@ -1,12 +1,15 @@
-"""English words that say the same in another form: *sold* and *sell*, *directed* and *director*.
+"""Words that say the same in another form: *sold* and *sell*, *directed* and *director*, 死 and 亡.
 
-All are written as the keyword index stems them.
+English ones are written as the keyword index stems them, Chinese ones as pairs of characters.
 """
 
 from __future__ import annotations
 
 import re
 from functools import cache
+
+from graph.text.cjk import has_han, simplified
+from graph.text.patterns import lazy_regex
 
 _IRREGULAR = """
 aris aros arisen/becom becam/begin began begun/bind bound/bite bit bitten/bleed bled
@@ -73,3 +76,37 @@ def lexical_variants(term: str) -> tuple[str, ...]:
     if base != term and len(base) > 3:
         others |= {base, base + "e"}
     return (term, *sorted(others - {term}))
+
+
+_TOLD_HAN = tuple(
+    (lazy_regex(asked), told)
+    for asked, told in (
+        (
+            "死|去世|[逝过]世|亡|丧命|遇害|享年|寿命|活[了到]",
+            "身死 而死 死于 身亡 而亡 亡于 殒命 丧命 毙命 病逝 去世 逝世 遇害 气绝 驾崩 归天 寿终 "
+            "而终 言讫 绝命 享年 死年 斩于 自刎 薨于 病卒 卒于 而薨 而崩 "
+            "寿三 寿四 寿五 寿六 寿七 寿八",
+        ),
+        ("抓|俘|捉|擒", "所获 所擒 擒获 活捉 生擒 被擒 被获 捉住 俘虏 抓住"),
+        ("杀|处死|斩", "斩之 杀之 所杀 所斩 斩于 杀死 刺死 射死 斩首"),
+        ("妻|老婆|夫人|嫁|娶|结婚|成亲", "之妻 为妻 其妻 嫁与 嫁给 夫人 成亲 完婚 结婚 娶了"),
+        (
+            "儿子|女儿|孩子|子女|父亲|母亲|爸|妈|爹",
+            "之子 其子 长子 次子 之女 其女 之父 其父 之母 其母 生子",
+        ),
+        ("几岁|多大|年龄|岁数|年纪", "年方 时年 年已 年纪 享年"),
+        ("外号|绰号|别号|人称", "绰号 人称 号曰 自号 又名 道号 皆称"),
+        ("来历|来头|出身|籍贯|哪里人|老家", "人也 人氏 出身 祖籍 籍贯"),
+        ("当上|担任|[做任当]过?.{0,3}官|职[务位]", "封为 拜为 升为 任为 担任 就任 出任"),
+        ("多高|身高|个子", "身长 身高"),
+    )
+)
+"""What Chinese questions ask for, and the words by which it is told, old and new."""
+
+
+def told_in_chinese(question: str) -> str:
+    """Return the words by which Chinese texts tell what a question asks for, apart by spaces."""
+    if not has_han(question):
+        return ""
+    text = simplified(question)
+    return " ".join(told for asked, told in _TOLD_HAN if asked.search(text))

@@ -47,12 +47,9 @@ from .fusion import (
     relevance_probability,
     token_coverage,
 )
+from .lexical_variants import told_in_chinese
 from .parents import ReadSpan, expand_to_parents
-from .passages import (
-    FilteredView,
-    Tracer,
-    preview_top_passages,
-)
+from .passages import FilteredView, Tracer, preview_top_passages
 from .query_expansion import Expander, Expansion, rank_expanded
 from .read_passages import Explain, explain_by_paths, passages_read
 from .rerank import ORDER_KEPT, PassageReranker, rerank_passages
@@ -537,7 +534,8 @@ class HybridRetriever:
         if not self._settings.keyword or not text:
             steps.record("keyword", "off")
             return None
-        fields = self._keyword.field_scores(text, names, counted=shown.counted)
+        words = f"{text} {told_in_chinese(text)}"
+        fields = self._keyword.field_scores(words, names, counted=shown.counted)
         body, title = shown.of(fields["body"]), shown.of(fields["title"])
         steps.record("keyword", "BM25 of title and text", shown.leading(body), text)
         return body, title

@@ -90,6 +90,18 @@ def check(engine: KnowledgeEngine, answer: Answer) -> None:
         ("What does my config have to do with dpkg?", ("my config", "dpkg")),
         ("Tell me about the relationship of Ada and Bo", ("Ada", "Bo")),
         ("connection between Ada and Bo", ("Ada", "Bo")),
+        ("Explain how Ada and Bo are related", ("Ada", "Bo")),
+        ("Who are Ada and Bo to each other?", ("Ada", "Bo")),
+        ("What do the Gull and the Tern have to do with each other?", ("the Gull", "the Tern")),
+        ("In The Quay, what is the relationship between Ada and Bo?", ("Ada", "Bo")),
+        ("Is Ada related to Bo, and how?", ("Ada", "Bo")),
+        ("What is the family connection between Ada and Bo?", ("Ada", "Bo")),
+        ("《渔歌》里陆听澜同沈望舒是什么关系？", ("陆听澜", "沈望舒")),
+        ("陆听澜与沈望舒之间有什么亲戚关系？", ("陆听澜", "沈望舒")),
+        ("陆听澜跟沈望舒原来是什么关系？", ("陆听澜", "沈望舒")),
+        ("陆听澜怎么会认识沈望舒？", ("陆听澜", "沈望舒")),
+        ("“吕静条款”跟吕静这个人是怎么联系起来的？", ("吕静条款", "吕静")),
+        ("《渔歌》和《潮汐》有什么联系？", ("《渔歌》", "《潮汐》")),
     ],
 )
 def test_a_question_for_a_connection_names_its_two_ends(
@@ -139,6 +151,9 @@ def test_a_question_for_a_connection_names_its_two_ends(
         "What is the history between 1993 and 1996?",
         "How did Holmes know Watson had been in Afghanistan?",
         "How does Debian meet FIPS requirements?",
+        "他怎么认识她的",
+        "小孩子怎么认识字？",
+        "In 1993, what is the link between them?",
         "岛上和船上有什么？",
         "沈望舒是谁？",
         'What does "" have to do with Ada Quill?',
@@ -390,6 +405,22 @@ def test_what_one_is_to_the_other_is_told_before_sentences_that_only_name_both(
     assert kin.text.splitlines()[0].endswith("connected: Tam Reed, Orla Finch's nephew. [1]")
     assert "cook" not in kin.text
     assert work.text.splitlines()[0].endswith("connected: Ned Gale, a clerk to Tam Reed. [1]")
+
+
+def test_a_sentence_beside_one_that_tells_of_a_tie_comes_first(
+    open_engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("tie")
+    (folder / "tale.md").write_text(
+        "# 渔歌\n\n次日，李远先行，引周海入城去见县令。县令待他们以上宾之礼，留在馆中。\n\n"
+        "李远守南门，令周海守北门，各带二百人马。原来周海有一妹，嫁与他为妻。\n",
+        encoding="utf8",
+    )
+    with open_engine(folder / "library") as engine:
+        engine.add(folder / "tale.md")
+        told = engine.ask("李远和周海是什么关系？").text
+
+    assert "有一妹" in told.splitlines()[0]
 
 
 def test_what_the_question_finds_and_names_in_other_letters_are_read_for_a_connection(

@@ -46,6 +46,7 @@ _LONGEST_SUBJECT = 8
 LONGEST_NAME = 12
 """Characters of a Chinese question's person, at most: 弗拉基米尔·弗拉基米罗维奇."""
 _NAME = r"[A-Z][\w’'.-]*"
+_WHO_HAN = "谁|何人|什么人|何许人也?|什么(?:来历|来头|出身)"
 _NO_QUESTION = (
     r"(?!\W*(?:how|when|who|where|what|which|why|did|does|do|is|are|was|were|has|have|can)\b)"
 )
@@ -88,7 +89,7 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             rf"^\W*(?i:who)(?:['’]s|\s(?:is|was|are|were))\s{_NAME}"
             rf"(?:\s(?:(?:de|del|della|di|da|du|la|le|van|von|der|den|the)\s){{0,2}}{_NAME}){{0,4}}"
             r"[\s?]*$"
-            rf"|^(?:(?![的之谁])[{HAN}A-Za-z·\s]){{2,16}}(?:又|究竟|到底)?是(?:谁|何人|什么人)[？?。]*$"
+            rf"|^(?:(?![的之谁])[{HAN}A-Za-z·\s]){{2,16}}(?:又|究竟|到底)?是(?:{_WHO_HAN})[？?。]*$"
         ),
     ),
 )
@@ -328,7 +329,7 @@ def asked_person(question: str) -> str:
     question = leading_question(question)
     subject = asked_subject(question)
     if language_of(question) == "zh":
-        is_person = re.search("谁|何人|什么人", simplified(question))
+        is_person = re.search(_WHO_HAN, simplified(question))
         return subject if is_person and len(subject) <= LONGEST_NAME else ""
     return subject if re.match(r"\W*who\b", question, re.I) else ""
 
@@ -381,7 +382,7 @@ def _asked_out(text: str) -> str:
     """Return a question or a title without the words that ask what it is."""
     if english := definition_subject(text):
         return english
-    asks = r"什么是|(?:又|究竟|到底)?是(?:什么|谁|何人).*|的定义|定义|指(?:的是)?什么|什么意思|何谓"
+    asks = rf"什么是|(?:又|究竟|到底)?是(?:什么|{_WHO_HAN}).*|的?定义|指(?:的是)?什么|什么意思|何谓"
     text = re.sub(r"（[^）]*）|\([^)]*\)", "", text)
     return re.sub(rf"{asks}|[？?。\s]", "", text) if re.search(f"[{HAN}]", text) else text.strip()
 

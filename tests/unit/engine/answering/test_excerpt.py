@@ -293,6 +293,8 @@ def test_an_abbreviation_that_nothing_else_defines_is_told_where_it_is_spelt_out
         ("Who is the CEO of Acme?", ""),
         ("Who is the Director of the Tide Station?", ""),
         ("Who was Alfred the Great?", "Alfred the Great"),
+        ("姜维是什么来历？", "姜维"),
+        ("徐庶是何许人也", "徐庶"),
     ],
 )
 def test_a_person_is_asked_for_by_a_name_with_small_words_in_it(question: str, person: str) -> None:
@@ -1593,6 +1595,8 @@ def test_a_heading_that_asks_for_the_same_thing_is_a_sign_of_its_definition() ->
         ("乃遣使往见刘备也", "刘备", False),
         ("名字李华写错了，学号李华也不对", "李华", False),
         ("亮字孔明，道号卧龙", "孔明", True),
+        ("有一国，名乌戈国。国主兀突骨，身长丈二", "兀突骨", True),
+        ("兀突骨身上有鳞甲", "兀突骨", False),
     ],
 )
 def test_a_chinese_person_is_introduced_by_name_style_or_place(

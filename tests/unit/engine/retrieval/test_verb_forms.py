@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.retrieval.lexical_variants import FORMS, lexical_variants
+from engine.retrieval.lexical_variants import FORMS, lexical_variants, told_in_chinese
 from engine.storage.tokenization import tokens
 
 
@@ -34,3 +34,9 @@ def test_forms_of_one_verb_say_the_same(asked: str, told: str) -> None:
 
 def test_forms_stand_as_the_keyword_index_stems_them() -> None:
     assert [form for form in FORMS if form not in {*tokens(form), *tokens(f"{form}e")}] == []
+
+
+def test_chinese_questions_are_searched_for_by_the_words_of_what_they_ask() -> None:
+    assert {"身亡", "而死", "驾崩"} <= set(told_in_chinese("张飞是怎么死的？").split())
+    assert "生擒" in told_in_chinese("關羽被誰活捉？").split()
+    assert told_in_chinese("How did he die?") == told_in_chinese("灯塔有多高的台阶") == ""
