@@ -101,7 +101,7 @@ _TOLD_HAN = tuple(
         ("多高|身高|个子", "身长 身高"),
     )
 )
-"""What Chinese questions ask for, and the words by which it is told, old and new."""
+"""Words of Chinese questions, and those by which what they ask for is told, old and new."""
 
 
 def told_in_chinese(question: str) -> str:
