@@ -28,6 +28,13 @@ ROLE = re.compile(
 )
 """A part that one plays for another, or in the world."""
 
+_OFFICE_HAN = (
+    "创[始办]人|负责人|发起人|董事长|[总副]?经理|总裁|主席|主任|[校院馆站局厂村镇市县省会社船队]长|教授"
+    "|博士|律师|法官|医生|工程师|学家|设计师|记者|编辑|作[家者]|诗人|画家|导演|演员|歌手|演奏家|书记|议员"
+    "|部长|总统|总理|国主|太守|刺史|将军|都督|军师"
+)
+"""Offices and professions that stand before a name."""
+
 ROLE_BETWEEN_HAN = re.compile(rf"[之的](?:{_KIN_HAN}|{_PARTS_HAN})|{_PARTS_HAN}")
 """Text between two Chinese names of which the second plays this part for the first."""
 
@@ -128,10 +135,14 @@ def introduction(text: str, person: str) -> int:
     *Fred, Scrooge's nephew* or *Tim Cratchit ("Tiny Tim"), a cripple* at the beginning of a
     sentence: 3; elsewhere, as *the station's bursar, Lionel Garrod-Pyke*, or there without a word
     for what a person is, or *Ann Reed, who chairs the board*: 2; *the fiddler Tam Gillebrand*: 1.
-    姓周，名仓 and 徐庶者，颍川人也: 3.
+    姓周，名仓 and 徐庶者，颍川人也: 3; 公司创始人、总经理程砚波: 2.
     """
     if language_of(person) == "zh":
-        return 3 if _introduces_in_chinese(text, person) else 0
+        if _introduces_in_chinese(text, person):
+            return 3
+        return (
+            2 if re.search(rf"(?:{_OFFICE_HAN}){re.escape(person)}(?![{HAN}]?[曰道])", text) else 0
+        )
     person = without_title_dots(person.strip(_QUOTES))
     if person.split()[-1:] and person.split()[-1].casefold() not in text.casefold():
         return 0
@@ -143,7 +154,7 @@ def introduction(text: str, person: str) -> int:
         first = None
     if first and _holds_role(first["role"]):
         return 2 if _says_little(first["role"]) else 3
-    if re.search(rf"\b{re.escape(person)}, who {_HEADS}", text):
+    if re.search(rf"\b{re.escape(person)}, (?:who {_HEADS}|born (?:in|on|at) )", text):
         return 2
     owner = r"(?:['’]s|\b(?:the|our|my|his|her|their))"  # *a boy, Captain Ahab* speaks to him
     office = rf"{owner}\s+(?P<role>{_OFFICE})(?:,|\s+is)\s+{TITLE}?{name}{_CLOSES}"

@@ -1046,6 +1046,18 @@ def test_of_a_long_chinese_paragraph_the_nearest_part_is_shown() -> None:
     assert count_words(draft.citations[0].quote) < count_words("".join(STORY)) * 2 / 3
 
 
+def test_of_a_long_chinese_paragraph_the_sentences_are_shown_that_tell_a_fact() -> None:
+    source = _passage("# 航行\n\n" + "".join(STORY) + "\n", name="航行")
+    likeness = _WithVectors({"工钱": 9.0, "井水": 1.0}, {})
+
+    draft = _asked("船主发了几个月的工钱？", [source], likeness=likeness)
+
+    told = next(row for row, said in enumerate(STORY) if "工钱" in said)
+    shown = [row for row, said in enumerate(STORY) if said in draft.text]
+    assert told in shown
+    assert shown == list(range(told - 1, min(told + 3, len(STORY))))
+
+
 @pytest.mark.parametrize(
     ("logit", "above", "is_doubted"), [(5.0, 1.0, False), (2.0, 0.8, True), (2.0, 3.0, False)]
 )
@@ -1597,6 +1609,8 @@ def test_a_heading_that_asks_for_the_same_thing_is_a_sign_of_its_definition() ->
         ("亮字孔明，道号卧龙", "孔明", True),
         ("有一国，名乌戈国。国主兀突骨，身长丈二", "兀突骨", True),
         ("兀突骨身上有鳞甲", "兀突骨", False),
+        ("公司创始人、总经理周海是本校校友", "周海", True),
+        ("总经理周海道：不可", "周海", False),
     ],
 )
 def test_a_chinese_person_is_introduced_by_name_style_or_place(
