@@ -10,7 +10,7 @@ _JOINED = r"(?:connected|related|linked|associated|tied|joined)"
 _EACH = r"(?:each other|one another)"
 _TO = r"(?:to|with)"
 _NOUN = (
-    r"(?:(?:family|blood|personal|business|working|exact|actual) )?"
+    r"(?:(?:family|blood|personal|exact|actual) )?"
     r"(?:connections?|links?|relations?|relationships?|ties?|associations?)"
 )
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ]"
@@ -45,7 +45,7 @@ _ENGLISH = tuple(
     for form in (
         rf"(?:in what way|how) (?:is|are|was|were) (?P<pair>.+?) {_JOINED}(?: {_TO} {_EACH})?",
         rf"(?:in what way|how) (?:is|are|was|were) (?P<a>.+?) {_JOINED} {_TO} (?P<b>.+?)",
-        rf"(?:explain|describe|show|tell me|i wonder) how (?P<pair>.+?) (?:are|were) {_JOINED}"
+        rf"(?:explain|describe|show|tell me|i wonder) how (?P<pair>{_TWO}) (?:are|were) {_JOINED}"
         rf"(?: {_TO} {_EACH})?",
         rf"(?:explain|describe|show|tell me|i wonder) how (?P<a>{_ONE}) (?:is|was) {_JOINED} {_TO}"
         rf" (?P<b>{_ONE})",
@@ -79,7 +79,7 @@ _ENGLISH = tuple(
 )
 _WITHIN = re.compile(
     r"^\W*in (?:the )?[^,?]{2,60}, (?=(?:how|what|is|are|was|were|who)\b)"
-    r"|^(?:在|请问)?《[^》]{1,30}》(?:这[本部篇]书)?(?:里面?|中|当中)?[，,]?",
+    r"|^(?:在|请问)?《[^》]{1,30}》(?:这[本部篇]书)?(?:(?:里面?|中|当中)[，,]?|[，,])(?![的和与跟、])",
     re.IGNORECASE,
 )
 """A work in front of the question."""
@@ -97,6 +97,7 @@ _HAN_NOUN = (
 _ADVERB = "(?:原来|本来|原先|当初|起初|到底|究竟|后来)?"
 _TIE_HAN = "(?:牵连|牵扯|恩怨|过节|交情|往来|来往|仇[怨恨]?)"
 _SIDE = "[^，,。？?谁哪几什怎啥我你您们]+?"
+_KNOWER, _KNOWN = "(?:(?![在从谁什候，,]|大家|人们).)", "(?:(?!彼此|对方|[的，,。？?]).)"
 _CHINESE = tuple(
     re.compile(form)
     for form in (
@@ -105,7 +106,7 @@ _CHINESE = tuple(
         rf"|(?:存在着?|有着?|是)(?:什么|何种?|怎样的?|怎么样的?|哪些|啥|没有)?(?:样的)?{_HAN_NOUN})[\s。？?！]*$",
         rf"^(?:请问)?(?P<pair>.+?){_BOTH}(?:是)?(?:怎么|怎样|如何)会?(?:联系|关联|相连|连接|扯上关系|认识|相识|结识)(?:在一起|起来|到一起)?(?:的)?[\s。？?]*$",
         r"^(?:请问)?(?P<a>.+?)是?(?:怎么|怎样|如何)会?(?:跟|和|与|同)(?P<b>.+?)(?:扯上关系|有关系|认识|结识)(?:的)?[\s。？?]*$",
-        r"^(?:请问)?(?P<a>[^，,]+?)是?(?:怎么|怎样|如何)会?(?:认识|结识)(?:了|上)?(?P<b>[^的，,。？?]{2,}?)的?[\s。？?]*$",
+        rf"^(?P<a>{_KNOWER}{{2,8}}?)(?<![该当])是?怎么会?(?:认识|结识)(?!到)[了上]?(?P<b>{_KNOWN}{{2,8}}?)的?[\s。？?]*$",
         r"^(?:请问)?(?P<pair>.+?)之间(?:都|到底|究竟)?(?:发生过?了?|有过?)(?:些?什么|哪些)(?:事情?|故事|恩怨|过节|往来)?[\s。？?]*$",
         rf"^(?:请问)?(?P<pair>{_SIDE}){_BOTH}(?:有过?|有没有|是|结下?了?)?(?:什么|啥|何)?样?的?"
         rf"(?<=[什么啥何有样的]){_TIE_HAN}[吗\s。？?]*$",

@@ -81,7 +81,8 @@ _TIE = re.compile(
     r"|husband|uncle|aunt|nephew|niece|cousin|guardian|patron(?:ess)?|marr(?:y|ies|ied|ying|iage)|engaged|engagement"
     r"|founded|succeeded|employed|supervis(?:ed|or))\b"
     r"|义[父子儿弟兄]|父子|兄弟|[之乃][父母子女兄弟姊妹妻夫侄婿]|夫人|娶|嫁|成亲|结[义亲为]|拜.{0,6}为|部将"
-    r"|麾下|同窗|同乡|师徒|门生|郎舅|至亲|[假养继]子|[吾汝]子|吾儿|[舍令家][弟妹兄]"
+    r"|麾下|同窗|同乡|师徒|门生|郎舅|至亲|[假养继]子(?!女)|[吾汝]子|吾儿"
+    r"|舍[弟妹兄]|(?<![下命])令[弟妹兄](?!子)"
 )
 """Words for ties of family, marriage and office."""
 _TITLED_BY = (

@@ -140,9 +140,9 @@ def introduction(text: str, person: str) -> int:
     if language_of(person) == "zh":
         if _introduces_in_chinese(text, person):
             return 3
-        return (
-            2 if re.search(rf"(?:{_OFFICE_HAN}){re.escape(person)}(?![{HAN}]?[曰道])", text) else 0
-        )
+        ends = r"(?=[，。；：、！？\s（(）)”是在表把将于说认的也为与和]|$)"
+        called = rf"(?<!不是)(?<!不是[总副])(?:{_OFFICE_HAN}){re.escape(person)}{ends}(?![^，。]{{0,4}}[曰道])"
+        return 2 if len(person) > 1 and re.search(called, text) else 0
     person = without_title_dots(person.strip(_QUOTES))
     if person.split()[-1:] and person.split()[-1].casefold() not in text.casefold():
         return 0
@@ -205,7 +205,7 @@ def _introduces_in_chinese(text: str, person: str) -> bool:
     forms = [
         rf"(?:^|[，。；：！？“”\s]){name}者[，,]|{_NO_NUMBER}[字号][为曰]?{name}(?![曰道])",
         rf"{name}[，,]?(?:表?字|道?号(?![令召呼哭泣炮箭角])|(?!是)[{HAN}]{{2,6}}(?<!何)(?<!何如)人[也氏士])",
-        rf"{name}[，,](?:身[长高]|年[方已]|现年|时年)",
+        rf"{name}[，,](?:身[长高]|年[方已](?!几)|现年|时年)",
         rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:也|之[子弟兄侄孙后婿])|人{name}[，,]?[表]?字",
         rf"(?:乃|原来是)(?![^，。！？；：]{{0,14}}[见使请遣令往投命])[^，。！？；：、]{{2,14}}{name}也",
     ]

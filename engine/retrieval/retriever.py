@@ -537,7 +537,7 @@ class HybridRetriever:
         words = f"{text} {told_in_chinese(text)}"
         fields = self._keyword.field_scores(words, names, counted=shown.counted)
         body, title = shown.of(fields["body"]), shown.of(fields["title"])
-        steps.record("keyword", "BM25 of title and text", shown.leading(body), text)
+        steps.record("keyword", "BM25 of title and text", shown.leading(body), words.rstrip())
         return body, title
 
     def _row_weights(

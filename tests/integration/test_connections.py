@@ -102,6 +102,7 @@ def check(engine: KnowledgeEngine, answer: Answer) -> None:
         ("陆听澜怎么会认识沈望舒？", ("陆听澜", "沈望舒")),
         ("“吕静条款”跟吕静这个人是怎么联系起来的？", ("吕静条款", "吕静")),
         ("《渔歌》和《潮汐》有什么联系？", ("《渔歌》", "《潮汐》")),
+        ("《渔歌》的作者和陆听澜是什么关系？", ("《渔歌》的作者", "陆听澜")),
     ],
 )
 def test_a_question_for_a_connection_names_its_two_ends(
@@ -153,6 +154,11 @@ def test_a_question_for_a_connection_names_its_two_ends(
         "How does Debian meet FIPS requirements?",
         "他怎么认识她的",
         "小孩子怎么认识字？",
+        "应该如何认识曹操？",
+        "人们是怎么认识到地球是圆的？",
+        "大家怎么认识彼此的？",
+        "Tell me how many servers and clients are connected",
+        "Explain how to check that A and B are connected",
         "In 1993, what is the link between them?",
         "岛上和船上有什么？",
         "沈望舒是谁？",

@@ -133,6 +133,8 @@ _ALERT = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """Beginnings of what qualifies an answer before it."""
+_TURNS_HAN = re.compile(r"\W*(?:但|然而|不过|可是|不料|谁知|后来|其实|岂知)")
+"""Beginnings of sentences that take back what was told."""
 _HOW = re.compile(r"\bhow\b|怎|如何", re.IGNORECASE)
 _LISTED = re.compile(rf"(?m)^(?:{_ITEM.pattern})")
 _FORMED = re.compile(rf"{_ITEM.pattern}|[ \t]*\|")
@@ -510,15 +512,21 @@ def _narrowed(question: str, best: Best, passage: Passage, read: Reader | None) 
 def _telling(
     question: str, text: str, sentences: Sequence[tuple[int, int]], read: Reader
 ) -> tuple[int, int]:
-    """Return from where to where the sentences stand that tell a fact, with those around them."""
+    """Return from where to where the sentences stand that tell a fact, with those around them.
+
+    The best one alone where those near it lie too far apart; to the one that takes it back.
+    """
     logits = read(question, [text[start:end] for start, end in sentences])
     near, best = np.flatnonzero(logits >= logits.max() - TELLING), int(np.argmax(logits))
-    for first, last in ((int(near[0]), int(near[-1])), (best, best)):
-        start = sentences[max(0, first - BEFORE)][0]
-        end = sentences[min(len(sentences) - 1, last + AFTER)][1]
-        if end - start <= 2 * PART:
+    final = len(sentences) - 1
+    for one, other in ((int(near[0]), int(near[-1])), (best, best)):
+        first, last = max(0, one - BEFORE), min(final, other + AFTER)
+        behind = range(last + 1, min(final, last + AFTER) + 1)
+        turned = (row for row in behind if _TURNS_HAN.match(text[slice(*sentences[row])]))
+        last = max(turned, default=last)
+        if sentences[last][1] - sentences[first][0] <= 2 * PART:
             break
-    return start, end
+    return sentences[first][0], sentences[last][1]
 
 
 def _part_of(best: Best, passage: Passage, first: int, last: int) -> Excerpt:

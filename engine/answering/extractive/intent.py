@@ -46,7 +46,11 @@ _LONGEST_SUBJECT = 8
 LONGEST_NAME = 12
 """Characters of a Chinese question's person, at most: 弗拉基米尔·弗拉基米罗维奇."""
 _NAME = r"[A-Z][\w’'.-]*"
-_WHO_HAN = "谁|何人|什么人|何许人也?|什么(?:来历|来头|出身)"
+_ORIGIN_HAN = (
+    rf"^(?![这那该此])[{HAN}]{{2,4}}?(?:究竟|到底)?"
+    r"(?:是什么(?:来历|来头|出身)|是?何许人也?)[？?。]*$"
+)
+"""A question for a person who has few characters: many a thing has an origin."""
 _NO_QUESTION = (
     r"(?!\W*(?:how|when|who|where|what|which|why|did|does|do|is|are|was|were|has|have|can)\b)"
 )
@@ -89,7 +93,8 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             rf"^\W*(?i:who)(?:['’]s|\s(?:is|was|are|were))\s{_NAME}"
             rf"(?:\s(?:(?:de|del|della|di|da|du|la|le|van|von|der|den|the)\s){{0,2}}{_NAME}){{0,4}}"
             r"[\s?]*$"
-            rf"|^(?:(?![的之谁])[{HAN}A-Za-z·\s]){{2,16}}(?:又|究竟|到底)?是(?:{_WHO_HAN})[？?。]*$"
+            rf"|^(?:(?![的之谁])[{HAN}A-Za-z·\s]){{2,16}}(?:又|究竟|到底)?是(?:谁|何人|什么人)[？?。]*$"
+            rf"|{_ORIGIN_HAN}"
         ),
     ),
 )
@@ -126,8 +131,11 @@ _WHICH_SEVERAL = lazy_regex(
 )
 """A question for several by their names: *which crosses are …*, *who sits on the board*."""
 _WHO_SEVERAL = lazy_regex(
-    rf"^\W*who\s(?:are|were)\s(?:all\s)?(?:the|its|their)\s(?:[\w-]+\s){{0,2}}?{_SEVERAL}\b", re.I
+    r"^\W*who\s(?:are|were)\s(?:all\s)?(?:the|its|their)\s"
+    rf"(?:(?!(?:of|in|for|to|and|or|that|which|who)\s)[\w-]+\s){{0,2}}?(?!ones\b){_SEVERAL}\b",
+    re.I,
 )
+"""A question for several persons by what they are."""
 _ONE_THAT = lazy_regex(
     r"^\W*what (?:is|was) (?:an? .+? (?:that|which|who)\b|.*\b(?:whose|whom)\b)", re.I
 )
@@ -161,13 +169,16 @@ def question_intent(question: str) -> Intent | None:
             return intent
     told = classify_asked(text)
     found = max(told, key=lambda each: told[each])
-    if _WHO_SEVERAL.search(text) or (
-        _WHICH_SEVERAL.search(text) and found in ("fact", "steps", "explanation")
-    ):
+    is_of_persons = _WHO_SEVERAL.search(text) is not None and found != "comparison"
+    if is_of_persons or (_WHICH_SEVERAL.search(text) and found in ("fact", "steps", "explanation")):
         found = "list"
     if told[found] < _PLAIN and found != "list":
         return None
-    if found in ("fact", "steps", "explanation", "list") and _COMMAND.search(text):
+    if (
+        found in ("fact", "steps", "explanation", "list")
+        and _COMMAND.search(text)
+        and not is_of_persons
+    ):
         return "command"
     one = {
         "definition": _ONE_THAT,
@@ -181,7 +192,7 @@ def question_intent(question: str) -> Intent | None:
     # *Are both …?* is decided by what each is, and a link between two is no comparison
     if found == "comparison" and (kind == "verdict" or connection_pairs(question)):
         return "explanation"
-    is_several = _WHICH_SEVERAL.search(text) or _WHO_SEVERAL.search(text)
+    is_several = is_of_persons or _WHICH_SEVERAL.search(text)
     is_fact = told["fact"] >= _FACT and not (found == "list" and is_several)
     if kind in _FACTS and (is_fact or found not in _OVER_FACTS):
         return None
@@ -329,7 +340,7 @@ def asked_person(question: str) -> str:
     question = leading_question(question)
     subject = asked_subject(question)
     if language_of(question) == "zh":
-        is_person = re.search(_WHO_HAN, simplified(question))
+        is_person = re.search(rf"谁|何人|什么人|{_ORIGIN_HAN}", simplified(question))
         return subject if is_person and len(subject) <= LONGEST_NAME else ""
     return subject if re.match(r"\W*who\b", question, re.I) else ""
 
@@ -382,7 +393,10 @@ def _asked_out(text: str) -> str:
     """Return a question or a title without the words that ask what it is."""
     if english := definition_subject(text):
         return english
-    asks = rf"什么是|(?:又|究竟|到底)?是(?:什么|{_WHO_HAN}).*|的?定义|指(?:的是)?什么|什么意思|何谓"
+    asks = (
+        r"什么是|(?:又|究竟|到底)?(?:是(?:什么|谁|何人)|是?何许人).*|的?定义|指(?:的是)?什么"
+        r"|什么意思|何谓"
+    )
     text = re.sub(r"（[^）]*）|\([^)]*\)", "", text)
     return re.sub(rf"{asks}|[？?。\s]", "", text) if re.search(f"[{HAN}]", text) else text.strip()
 

@@ -295,6 +295,8 @@ def test_an_abbreviation_that_nothing_else_defines_is_told_where_it_is_spelt_out
         ("Who was Alfred the Great?", "Alfred the Great"),
         ("姜维是什么来历？", "姜维"),
         ("徐庶是何许人也", "徐庶"),
+        ("这个漏洞是什么来历？", ""),
+        ("dpkg 是什么来历？", ""),
     ],
 )
 def test_a_person_is_asked_for_by_a_name_with_small_words_in_it(question: str, person: str) -> None:
@@ -1058,6 +1060,15 @@ def test_of_a_long_chinese_paragraph_the_sentences_are_shown_that_tell_a_fact() 
     assert shown == list(range(told - 1, min(told + 3, len(STORY))))
 
 
+def test_what_takes_a_fact_back_is_shown_with_it() -> None:
+    story = [*STORY[:5], "船主答应发三个月的工钱。", "大家很高兴。", "有人唱起歌来。"]
+    turned = "然而他后来反悔，一文也没有给。"
+    source = _passage("# 航行\n\n" + "".join([*story, turned, *STORY[:3]]) + "\n", name="航行")
+    likeness = _WithVectors({"工钱": 9.0, "井水": 1.0}, {})
+
+    assert turned in _asked("船主发了几个月的工钱？", [source], likeness=likeness).text
+
+
 @pytest.mark.parametrize(
     ("logit", "above", "is_doubted"), [(5.0, 1.0, False), (2.0, 0.8, True), (2.0, 3.0, False)]
 )
@@ -1611,6 +1622,10 @@ def test_a_heading_that_asks_for_the_same_thing_is_a_sign_of_its_definition() ->
         ("兀突骨身上有鳞甲", "兀突骨", False),
         ("公司创始人、总经理周海是本校校友", "周海", True),
         ("总经理周海道：不可", "周海", False),
+        ("总经理周海大笑道：不可", "周海", False),
+        ("他不是总经理周海", "周海", False),
+        ("总经理周海波是校友", "周海", False),
+        ("有人问周海，年已几何", "周海", False),
     ],
 )
 def test_a_chinese_person_is_introduced_by_name_style_or_place(

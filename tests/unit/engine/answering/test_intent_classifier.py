@@ -65,6 +65,7 @@ def test_probabilities_sum_to_one_whatever_is_asked(question: str) -> None:
         ("What is the difference in weight between the two bells?", "comparison"),
         ("Who were the first members of the Harbour Board?", "list"),
         ("Who are the trustees?", "list"),
+        ("Who are the ones that this affects?", "definition"),
         ("Who were the Normans?", "definition"),
         ("Is the sea at the quay getting warmer?", "explanation"),
         ("How did the widow finally get the navy to hand over the tapes?", "explanation"),
