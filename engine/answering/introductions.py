@@ -141,9 +141,9 @@ def introduction(text: str, person: str) -> int:
         if _introduces_in_chinese(text, person):
             return 3
         ends = r"(?=[，。；：、！？\s（(）)”是在表把将于说认的也为与和]|$)"
-        office = rf"(?<!不是)(?<!不是[总副])(?:{_OFFICE_HAN})"
-        called = rf"{office}{re.escape(person)}{ends}(?![^，。]{{0,4}}[曰道])"
-        return 2 if len(person) > 1 and re.search(called, text) else 0
+        before = rf"(?<!不是)(?<!不是[总副])(?:{_OFFICE_HAN})"
+        titled = rf"{before}{re.escape(person)}{ends}(?![^，。]{{0,4}}[曰道])"
+        return 2 if len(person) > 1 and re.search(titled, text) else 0
     person = without_title_dots(person.strip(_QUOTES))
     if person.split()[-1:] and person.split()[-1].casefold() not in text.casefold():
         return 0
