@@ -95,6 +95,15 @@ _HAN_NOUN = (
     "(?:(?:亲戚|亲属|亲缘|血缘|姻亲|家族|师徒|师生|合作)?关系|联系|关联|渊源|瓜葛|交集|纠葛)"
 )
 _ADVERB = "(?:原来|本来|原先|当初|起初|到底|究竟|后来)?"
+TIE = re.compile(
+    r"\b(?:(?:grand|step)?(?:father|mother|son|daughter|brother|sister|child)(?:ren|s)?(?:-in-law)?|wife"
+    r"|husband|uncle|aunt|nephew|niece|cousin|guardian|patron(?:ess)?|marr(?:y|ies|ied|ying|iage)|engaged|engagement"
+    r"|founded|succeeded|employed|supervis(?:ed|or))\b"
+    r"|义[父子儿弟兄]|父子|兄弟|[之乃][父母子女兄弟姊妹妻夫侄婿]|夫人|娶|嫁|成亲|结[义亲为]|拜.{0,6}为|部将"
+    r"|麾下|同窗|同乡|师徒|门生|郎舅|至亲|[假养继]子(?!女)|[吾汝]子|吾儿"
+    r"|舍[弟妹兄]|(?<![下命])令[弟妹兄](?!子)"
+)
+"""Words for ties of family, marriage and office."""
 _TIE_HAN = "(?:牵连|牵扯|恩怨|过节|交情|往来|来往|仇[怨恨]?)"
 _SIDE = "[^，,。？?谁哪几什怎啥我你您们]+?"
 _KNOWER, _KNOWN = "(?:(?![在从谁什候，,]|大家|人们).)", "(?:(?!彼此|对方|[的，,。？?]).)"

@@ -33,7 +33,7 @@ from ..storage.graph_views import GraphViewCache
 from ..storage.library import Library
 from ..storage.schema import DocumentFilter
 from ..types import Citation, Passage
-from .connection_questions import ARTICLE, CLASS, connection_pairs
+from .connection_questions import ARTICLE, CLASS, TIE, connection_pairs
 from .connection_steps import (
     PRONOUN,
     PassageStep,
@@ -76,15 +76,6 @@ _PART, _WORD, _LONGEST_NAME = 3, 2, 6
 """Characters of a part of a Chinese name, and of a word of a description, which is longer than most
 names: 管辂给曹操算的卦."""
 _NAMED = ("PERSON", "ORGANISATION", "PRODUCT", "WORK", "EVENT")
-_TIE = re.compile(
-    r"\b(?:(?:grand|step)?(?:father|mother|son|daughter|brother|sister|child)(?:ren|s)?(?:-in-law)?|wife"
-    r"|husband|uncle|aunt|nephew|niece|cousin|guardian|patron(?:ess)?|marr(?:y|ies|ied|ying|iage)|engaged|engagement"
-    r"|founded|succeeded|employed|supervis(?:ed|or))\b"
-    r"|义[父子儿弟兄]|父子|兄弟|[之乃][父母子女兄弟姊妹妻夫侄婿]|夫人|娶|嫁|成亲|结[义亲为]|拜.{0,6}为|部将"
-    r"|麾下|同窗|同乡|师徒|门生|郎舅|至亲|[假养继]子(?!女)|[吾汝]子|吾儿"
-    r"|舍[弟妹兄]|(?<![下命])令[弟妹兄](?!子)"
-)
-"""Words for ties of family, marriage and office."""
 _TITLED_BY = (
     "Mr.",
     "Mr",
@@ -442,7 +433,7 @@ class _Connection:
         if not all(some and some[0].length <= _GOOD for some in steps):
             return []
         (first,), (second,) = steps
-        if not all(step.predicate or _TIE.search(step.own.quote) for step in (first, second)):
+        if not all(step.predicate or TIE.search(step.own.quote) for step in (first, second)):
             return []
         places = dict.fromkeys(place_of(step.quote) for step in (first, second))
         if len(places) < 2 or all(self._number(step.quote) for step in (first, second)):
@@ -568,9 +559,9 @@ class _Connection:
 
 def _tied(step: PassageStep) -> float:
     """Return the length that a tie takes off a step."""
-    if _TIE.search(step.own.quote):
+    if TIE.search(step.own.quote):
         return _TIED
-    return _TIED_BESIDE if _TIE.search(step.quote.quote) else 0.0
+    return _TIED_BESIDE if TIE.search(step.quote.quote) else 0.0
 
 
 def _mentions(end: _End) -> tuple[int, str]:

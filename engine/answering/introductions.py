@@ -135,11 +135,11 @@ def introduction(text: str, person: str) -> int:
     *Fred, Scrooge's nephew* or *Tim Cratchit ("Tiny Tim"), a cripple* at the beginning of a
     sentence: 3; elsewhere, as *the station's bursar, Lionel Garrod-Pyke*, or there without a word
     for what a person is, or *Ann Reed, who chairs the board*: 2; *the fiddler Tam Gillebrand*: 1.
-    姓周，名仓 and 徐庶者，颍川人也: 3; 公司创始人、总经理程砚波: 2.
+    姓周，名仓 and 徐庶者，颍川人也: 3; 来将乃颜良也 and 公司创始人、总经理程砚波: 2.
     """
     if language_of(person) == "zh":
-        if _introduces_in_chinese(text, person):
-            return 3
+        if worth := _introduced_in_chinese(text, person):
+            return worth
         ends = r"(?=[，。；：、！？\s（(）)”是在表把将于说认的也为与和]|$)"
         before = rf"(?<!不是)(?<!不是[总副])(?:{_OFFICE_HAN})"
         titled = rf"{before}{re.escape(person)}{ends}(?![^，。]{{0,4}}[曰道])"
@@ -199,7 +199,8 @@ def _is_told(found: re.Match[str]) -> bool:
 _NO_NUMBER = r"(?<![名文学编账帐信记外口番写认识生题\d〇一二三四五六七八九十])"
 
 
-def _introduces_in_chinese(text: str, person: str) -> bool:
+def _introduced_in_chinese(text: str, person: str) -> int:
+    """Return 3 for a name, its other names or a home that are told, 2 for what a person is."""
     given = given_name(person)
     family = person[: len(person) - len(given)] if given else ""
     name = rf"(?<![非不是]){re.escape(person)}"
@@ -207,9 +208,14 @@ def _introduces_in_chinese(text: str, person: str) -> bool:
         rf"(?:^|[，。；：！？“”\s]){name}者[，,]|{_NO_NUMBER}[字号][为曰]?{name}(?![曰道])",
         rf"{name}[，,]?(?:表?字|道?号(?![令召呼哭泣炮箭角])|(?!是)[{HAN}]{{2,6}}(?<!何)(?<!何如)人[也氏士])",
         rf"{name}[，,](?:身[长高]|年[方已](?!几)|现年|时年)",
-        rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:也|之[子弟兄侄孙后婿])|人{name}[，,]?[表]?字",
-        rf"(?:乃|原来是)(?![^，。！？；：]{{0,14}}[见使请遣令往投命])[^，。！？；：、]{{2,14}}{name}也",
+        rf"人{name}[，,]?[表]?字",
     ]
     if family:
         forms.append(rf"[复覆]?姓{family}[，,]?(?:单?名|讳){given}")
-    return re.search("|".join(forms), text) is not None
+    if re.search("|".join(forms), text):
+        return 3
+    told = (
+        rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:也|之[子弟兄侄孙后婿])"
+        rf"|(?:乃|原来是)(?![^，。！？；：]{{0,14}}[见使请遣令往投命])[^，。！？；：、]{{1,14}}{name}也"
+    )
+    return 2 if re.search(told, text) else 0

@@ -14,11 +14,11 @@ from graph.text.cjk import HAN, count_han, has_han, simplified
 from graph.text.patterns import lazy_regex
 
 from ...prompts import language_of
-from ...storage.graph_api import initials_match
+from ...storage.graph_api import han_surname, initials_match
 from ..connection_questions import connection_pairs
 from ..introductions import introduction
 from .intents.classifier import classify_asked
-from .question_type import PATH, asking_part, classify_question, leading_question
+from .question_type import COMMON_SURNAMES, PATH, asking_part, classify_question, leading_question
 
 Intent = Literal["command", "comparison", "cause", "list", "steps", "definition", "explanation"]
 
@@ -46,6 +46,8 @@ _LONGEST_SUBJECT = 8
 LONGEST_NAME = 12
 """Characters of a Chinese question's person, at most: 弗拉基米尔·弗拉基米罗维奇."""
 _NAME = r"[A-Z][\w’'.-]*"
+_THAT_ONE = "[那这][个位名]"
+"""Words between what is said of a person and the name: 被孙策杀掉的那个于吉."""
 _ORIGIN_HAN = (
     rf"^(?![这那该此])[{HAN}]{{2,4}}?(?:究竟|到底)?"
     r"(?:是什么(?:来历|来头|出身)|是?何许人也?)[？?。]*$"
@@ -93,7 +95,8 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             rf"^\W*(?i:who)(?:['’]s|\s(?:is|was|are|were))\s{_NAME}"
             rf"(?:\s(?:(?:de|del|della|di|da|du|la|le|van|von|der|den|the)\s){{0,2}}{_NAME}){{0,4}}"
             r"[\s?]*$"
-            rf"|^(?:(?![的之谁])[{HAN}A-Za-z·\s]){{2,16}}(?:又|究竟|到底)?是(?:谁|何人|什么人)[？?。]*$"
+            rf"|^(?:[^，。？?]{{0,20}}{_THAT_ONE}(?=[{COMMON_SURNAMES}]))?(?:(?![的之谁])[{HAN}A-Za-z·\s]){{2,16}}"
+            r"(?:又|究竟|到底)?是(?:谁|何人|什么人)(?:来着|[，,]就是[^？?]*)?[？?。]*$"
             rf"|{_ORIGIN_HAN}"
         ),
     ),
@@ -398,7 +401,11 @@ def _asked_out(text: str) -> str:
         r"|什么意思|何谓"
     )
     text = re.sub(r"（[^）]*）|\([^)]*\)", "", text)
-    return re.sub(rf"{asks}|[？?。\s]", "", text) if re.search(f"[{HAN}]", text) else text.strip()
+    if not re.search(f"[{HAN}]", text):
+        return text.strip()
+    subject = re.sub(rf"{asks}|[？?。\s]", "", text)
+    named = re.split(_THAT_ONE, subject)[-1]
+    return named if han_surname(named) else subject
 
 
 _MEAN = lazy_regex(

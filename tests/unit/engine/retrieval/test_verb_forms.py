@@ -39,5 +39,6 @@ def test_forms_stand_as_the_keyword_index_stems_them() -> None:
 def test_chinese_questions_are_searched_for_by_the_words_of_what_they_ask() -> None:
     assert {"身亡", "而死", "驾崩"} <= set(told_in_chinese("张飞是怎么死的？").split())
     assert "生擒" in told_in_chinese("關羽被誰活捉？").split()
+    assert {"六岁", "年方"} <= set(told_in_chinese("他活了多少岁？").split())
     assert told_in_chinese("How did he die?") == told_in_chinese("灯塔建于哪一年？") == ""
     assert told_in_chinese("死锁怎么排查？") == told_in_chinese("怎么抓包、杀毒？") == ""
