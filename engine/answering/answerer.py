@@ -46,7 +46,7 @@ from .compression import (
 )
 from .connection_questions import connection_pairs
 from .connections import ConnectionAnswerer
-from .extractive.answer import extractive_answer, is_doubtful
+from .extractive.answer import extractive_answer
 from .extractive.block_candidates import READ_PASSAGES, Reader, WholeReader
 from .extractive.chinese.fact_questions import fact_question
 from .extractive.chinese.facts import CANDIDATES, SHOWN, fact_searches, facts_first
@@ -58,6 +58,7 @@ from .extractive.intent import (
     question_intent,
     side_question,
 )
+from .extractive.likeness import is_doubtful
 from .named_documents import named_source
 from .nearest import quoted_passages
 from .packing import (

@@ -21,7 +21,7 @@ from ...storage.tokenization import TokenWeight, tokens
 from ...types import Passage
 from ..openings import with_openings
 from ..packing import Draft, TextAt, abstain
-from ..passage_order import in_other_language, is_across
+from ..passage_order import in_other_language
 from .analysis import (
     STATED,
     Analysis,
@@ -31,7 +31,7 @@ from .analysis import (
     is_person_unknown,
     stating,
 )
-from .block_candidates import READ_PASSAGES, Reader, WholeReader, bare_sides
+from .block_candidates import Reader, WholeReader, bare_sides
 from .blocks import count_words
 from .chinese.fact_questions import fact_question
 from .chinese.facts import mentions_fact, stated_facts
@@ -58,7 +58,7 @@ from .intent import (
     spells_out,
     strip_intent_words,
 )
-from .likeness import answer_across, with_other_language
+from .likeness import answer_in_any_language, with_sides_told_elsewhere
 from .presentation import tell_excerpts, tell_sentences
 from .question_type import (
     answer_types,
@@ -118,30 +118,22 @@ def extractive_answer(
     """
     question = plainly_asked(question) if one_excerpt else question
     within = partial(
-        _answer_within, question, weight=weight, max_sentences=max_sentences,
-        min_evidence=min_evidence, sure=sure, one_excerpt=one_excerpt, read=read,
-        likeness=likeness, text_at=text_at, types=types, known_as=known_as,
+        _answer_within, weight=weight, max_sentences=max_sentences, min_evidence=min_evidence,
+        sure=sure, one_excerpt=one_excerpt, read=read, likeness=likeness, text_at=text_at,
+        types=types, known_as=known_as,
     )  # fmt: skip
-    if one_excerpt and likeness is not None and passages and is_across(question, passages):
-        return answer_across(
-            question, passages, read=likeness.whole, text_at=text_at, min_evidence=min_evidence,
-            within=within,
+    if not one_excerpt or likeness is None:
+        return within(question, passages)
+
+    def told(asked: str) -> Draft:
+        return answer_in_any_language(
+            asked, passages, partial(within, asked),
+            likeness=likeness, text_at=text_at, min_evidence=min_evidence,
         )  # fmt: skip
-    draft = within(passages)
-    if not one_excerpt or likeness is None or not is_doubtful(draft, question):
-        return draft
-    other = in_other_language(question, passages[:READ_PASSAGES])
-    if not other:
-        return draft
-    return with_other_language(
-        draft, question, other,
-        read=likeness.whole, text_at=text_at, min_evidence=min_evidence,
-    )  # fmt: skip
 
-
-def is_doubtful(draft: Draft, question: str) -> bool:
-    """Check for an abstention, or an answer that stands below a word of doubt."""
-    return draft.abstained or draft.text.startswith(_doubt(question))
+    is_mixed = bool(in_other_language(question, passages))
+    draft = told(question)
+    return with_sides_told_elsewhere(draft, question, told) if is_mixed else draft
 
 
 def _answer_within(

@@ -280,11 +280,20 @@ def _is_part(block: ExcerptBlock, whole: ExcerptBlock) -> bool:
 
 
 def _is_of_names(block: ExcerptBlock) -> bool:
-    """Check for a list or table without a sentence, which says nothing without its heading."""
-    return block.form in ("list", "table") and _SENTENCE_ENDS.search(block.text) is None
+    """Check for a list, table or labels without a sentence, which say nothing without a heading."""
+    is_listed = block.form in ("list", "table") and _SENTENCE_ENDS.search(block.text) is None
+    return is_listed or is_labelled(block)
+
+
+def is_labelled(block: ExcerptBlock) -> bool:
+    """Check for lines with labels and no sentence, such as the date and place of a meeting."""
+    has_labels = len(_LABEL.findall(block.text)) >= _LABELS
+    return has_labels and _SENTENCE_ENDS.search(block.text) is None
 
 
 _SENTENCE_ENDS = re.compile("[。！？；]")
+_LABEL, _LABELS = re.compile(r"(?m)^\W*\w{1,12}[：:]"), 3
+"""Label at the beginning of a line, as in **时间：** 9月17日, and the fewest of a block of them."""
 
 
 def read_blocks(

@@ -34,6 +34,7 @@ from .best_block import (
     SHOWN,
     UNSURE,
     best_blocks,
+    is_labelled,
     read_blocks,
 )
 from .block_candidates import (
@@ -569,7 +570,7 @@ def _beside(
     names = bare_sides(sides)
     told = told_by_items(question, names, blocks, passages, read)
     is_told = bool(told) and (told[0].logit is None or told[0].logit >= UNSURE)
-    both = [one for one in candidates if is_of_all(one.block, names)]
+    both = [one for one in candidates if is_of_all(one.block, names) and not is_labelled(one.block)]
     together: list[Excerpt] = []
     if both:
         best, *_ = best_blocks(

@@ -134,7 +134,7 @@ _WHICH_SEVERAL = lazy_regex(
 )
 """A question for several by their names: *which crosses are …*, *who sits on the board*."""
 _WHO_SEVERAL = lazy_regex(
-    r"^\W*who\s(?:are|were)\s(?:all\s)?(?:the|its|their)\s"
+    r"^\W*who\s(?:are|were|ha(?:ve|d)\sbeen)\s(?:all\s)?(?:the|its|their)\s"
     rf"(?:(?!(?:of|in|for|to|and|or|that|which|who)\s)[\w-]+\s){{0,2}}?(?!ones\b){_SEVERAL}\b",
     re.I,
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,13 +21,15 @@ from graph.text.cjk import in_script_of
 from ...embeddings.question_encoder import QuestionEncoder
 from ...embeddings.token_reader import TokenReader
 from ...prompts import HESITATION, UNSURE, language_of
+from ...storage.tokenization import tokens
 from ...types import Citation, Passage
 from ..packing import Draft, TextAt, abstain, cite_span
-from ..passage_order import in_other_language, in_own_language
-from .block_candidates import Reader, to_the_end
+from ..passage_order import in_other_language, in_own_language, is_across
+from .block_candidates import READ_PASSAGES, Reader, WholeReader, bare_sides, to_the_end
 from .evidence import is_of_other_names, probability
 from .excerpt import nearest_excerpt
 from .extent import Excerpt, render_excerpt
+from .intent import compared_sides, question_intent, question_of_side, shows_intent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,6 +147,37 @@ ODDS, EVEN = 2.0, 5.4
 questions on English pages of Debian 13 of 14 lie above it, of others' 1 of 14."""
 
 
+def answer_in_any_language(
+    question: str,
+    passages: Sequence[Passage],
+    within: Callable[[Sequence[Passage]], Draft],
+    *,
+    likeness: WholeReader,
+    text_at: TextAt | None,
+    min_evidence: float,
+) -> Draft:
+    """Answer `within` passages in the question's language, or from others where these tell it."""
+    if passages and is_across(question, passages):
+        return answer_across(
+            question, passages,
+            read=likeness.whole, text_at=text_at, min_evidence=min_evidence, within=within,
+        )  # fmt: skip
+    draft = within(passages)
+    other = in_other_language(question, passages[:READ_PASSAGES])
+    if not other or not is_doubtful(draft, question):
+        return draft
+    return with_other_language(
+        draft, question, other, read=likeness.whole, text_at=text_at, min_evidence=min_evidence
+    )
+
+
+def is_doubtful(draft: Draft, question: str) -> bool:
+    """Check for an abstention, or an answer that stands below a word of doubt."""
+    return draft.abstained or draft.text.startswith(
+        in_script_of(question, HESITATION[language_of(question)])
+    )
+
+
 def answer_across(
     question: str,
     passages: Sequence[Passage],
@@ -174,8 +207,7 @@ def answer_across(
         return answer
     if told.abstained or answer.abstained:
         return told if answer.abstained else answer
-    is_doubted = answer.text.startswith(in_script_of(question, HESITATION[language_of(question)]))
-    if is_doubted or (answer.evidence or 0.0) < (told.evidence or 0.0) - LESS:
+    if is_doubtful(answer, question) or (answer.evidence or 0.0) < (told.evidence or 0.0) - LESS:
         return told
     is_near = ahead >= -HARDLY
     return answer if is_near else told
@@ -224,6 +256,51 @@ def with_other_language(
         abstained=draft.abstained and not is_told,
         evidence=max(draft.evidence or 0.0, held) if is_told else draft.evidence,
         detail=f"{draft.detail}; nearest of another language, evidence {held:.2f}",
+    )
+
+
+def with_sides_told_elsewhere(draft: Draft, question: str, tell: Callable[[str], Draft]) -> Draft:
+    """Add to a comparison what is told of a side that it is not about; as it is without any.
+
+    `tell` answers a question. Where only the other language tells of a side, nothing in the
+    question's own compares both.
+    """
+    sides = compared_sides(question) if question_intent(question) == "comparison" else ()
+    if not sides or draft.abstained:
+        return draft
+    whole = draft
+    for side, name in zip(sides, bare_sides(sides), strict=True):
+        asked, intent = question_of_side(question, side, sides)
+        if intent != "definition" or _is_about(draft, asked, name):
+            continue
+        told = tell(asked)
+        if told.abstained or not _names(told, name):
+            return draft
+        if not any(_overlap(*pair) for pair in product(whole.citations, told.citations)):
+            whole = _below(whole, told)
+    return whole
+
+
+def _is_about(draft: Draft, asked: str, name: str) -> bool:
+    """Check that an answer says what a thing is, or quotes a text that is called so."""
+    titles = [set(tokens(each.title)) for each in draft.citations]
+    is_titled = any(set(tokens(name)) <= title for title in titles)
+    return is_titled or shows_intent("definition", draft.text, asked)
+
+
+def _names(draft: Draft, name: str) -> bool:
+    said = (draft.text, *(each.title for each in draft.citations))
+    return set(tokens(name)) <= set(tokens("\n".join(said)))
+
+
+def _below(draft: Draft, told: Draft) -> Draft:
+    """Return an answer with another one below it."""
+    count = len(draft.citations)
+    numbers = {one.number: count + at for at, one in enumerate(told.citations, start=1)}
+    text = _LAST_MARK.sub(lambda mark: f"[{numbers[int(mark[1])]}]", told.text)
+    added = (replace(one, number=numbers[one.number]) for one in told.citations)
+    return replace(
+        draft, text=f"{draft.text}\n\n{text}", citations=(*draft.citations, *added), short=None
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from engine.answering.extractive.answer import HESITANT, LIKE, TOLD, UNLIKE, extractive_answer
 from engine.answering.extractive.best_block import UNSURE as UNSURE_BLOCK
+from engine.answering.extractive.best_block import is_labelled
 from engine.answering.extractive.block_candidates import (
     FARTHEST,
     Reader,
@@ -2313,6 +2314,26 @@ def test_a_chinese_list_of_names_is_read_with_its_heading() -> None:
 
     assert any("历任校长" in text for text in texts if names in text)
     assert all("## 学校" not in text for text in texts if text.startswith(told))
+
+
+def test_labels_without_a_sentence_are_read_with_their_heading_and_compare_nothing() -> None:
+    labels = "**时间：** 9月17日\n**中方：** 顾明、陆澜\n**外方：** 文森、派克"
+    document = f"## 海洋大学与海洋站会谈\n\n{labels}\n\n## 海缆\n\n海洋站想铺一条海缆。\n"
+    block = next(
+        each for each in split_blocks([_passage(document)]) if each.text.startswith("**时间")
+    )
+
+    assert is_labelled(block)
+    assert not is_labelled(replace(block, text=f"{labels}\n会谈开始。"))
+    texts: list[str] = []
+
+    def read(_question: str, some: Sequence[str]) -> NDArray[np.float64]:
+        texts.extend(some)
+        return np.zeros(len(some))
+
+    _asked("会谈双方有哪些人参加？", [_passage(document)], likeness=read)
+
+    assert any("会谈" in text for text in texts if labels in text)
 
 
 def test_a_side_of_a_comparison_may_be_a_clause() -> None:

@@ -64,6 +64,7 @@ def test_probabilities_sum_to_one_whatever_is_asked(question: str) -> None:
         ("What was the Beadle and what became of it?", "definition"),
         ("What is the difference in weight between the two bells?", "comparison"),
         ("Who were the first members of the Harbour Board?", "list"),
+        ("Who have been the directors of the Harbour Board?", "list"),
         ("Who are the trustees?", "list"),
         ("Who are the ones that this affects?", "definition"),
         ("Who were the Normans?", "definition"),

@@ -117,6 +117,29 @@ def test_a_question_across_languages_is_answered_by_the_nearest_block_whole(
     assert citation.quote.startswith(said)
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["Compare Linhai University and the Halden Station.", "比较林海大学和 Halden Station"],
+)
+def test_a_side_of_which_another_language_tells_stands_below_the_other_one(question: str) -> None:
+    texts = {
+        "Halden Station": "The Halden Station is a research station that employs 46 people.",
+        "林海大学": "林海大学（Linhai University）位于海边的临澜市，创办于1958年，有学生一万人。",
+        "Ferry": "The ferry sails to Halden Station on Mondays and costs 12 crowns.",
+        "邮船": "邮船每周一从港口开往林海大学，船票要提前一天买。",
+    }
+    passages = [replace(_passage(text), title=title) for title, text in texts.items()]
+
+    draft = extractive_answer(
+        question, passages,
+        weight=len, one_excerpt=True, likeness=likeness_reader(QuestionEncoder()),
+    )  # fmt: skip
+
+    assert {each.title for each in draft.citations} == {"Halden Station", "林海大学"}
+    assert [each.number for each in draft.citations] == [1, 2]
+    assert draft.text.index("[1]") < draft.text.index("[2]")
+
+
 @pytest.mark.parametrize(("above", "is_declined"), [(2.0, False), (0.2, True)])
 def test_a_block_of_both_languages_answers_where_it_stands_out_from_the_others(
     above: float, is_declined: bool
