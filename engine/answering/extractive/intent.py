@@ -90,6 +90,12 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
         ),
     ),
     (
+        "explanation",
+        lazy_regex(
+            r"^\W*what (?:happened|went on) (?:to|between|with|at|when|after)\b(?!.*\d)", re.I
+        ),
+    ),
+    (
         "definition",
         lazy_regex(
             rf"^\W*(?i:who)(?:['’]s|\s(?:is|was|are|were))\s{_NAME}"
@@ -642,19 +648,6 @@ _THEY = lazy_regex(
     r"^(?:这|那)?(?:两|二|双|三)(?:人|者|方|个|家|位|种)|^[他她它]们|^(?:态度|看法|做法|表现)"
 )
 _BOTH_NAMED = lazy_regex(rf"([{HAN}]{{2,4}}|[\w.+-]+)\s*[和与跟同]\s*([{HAN}]{{2,}}|[\w.+-]+)")
-_LONG_SURNAME = (
-    "诸葛",
-    "司马",
-    "夏侯",
-    "欧阳",
-    "上官",
-    "慕容",
-    "令狐",
-    "公孙",
-    "皇甫",
-    "尉迟",
-    "东方",
-)
 
 
 def _compared_in_chinese(question: str) -> tuple[str, ...]:
@@ -693,5 +686,5 @@ def _named_before(text: str) -> tuple[str, ...]:
         return ()
     first, second = both.groups()
     if re.match(f"[{HAN}]", second) and len(second) > len(first):
-        second = second[: 3 if second.startswith(_LONG_SURNAME) else 2]
+        second = second[: max(2, 1 + len(han_surname(second[:3])))]
     return first, second
