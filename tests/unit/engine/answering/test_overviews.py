@@ -25,6 +25,7 @@ from engine.answering.global_search.sentences import (
     central_words,
     dated,
     early_first,
+    is_of_rights,
     is_spoken,
     opening_of,
     openings_of,
@@ -1166,3 +1167,19 @@ def test_a_section_is_told_by_what_it_says_not_by_what_it_announces(text: str, t
     said = opening_of([chunk], chinese="灯" in text)
     assert said is not None
     assert said.text == told
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_about"),
+    [
+        ("本指南中的所有商标均属于其合法所有者。", True),
+        ("译者注：英文双引号包含的中文为软件的功能操作。", True),
+        ("All trademarks within this guide belong to their owners.", True),
+        ("Gerber 浏览器是一个查看器，最多可以显示32个文件。", False),
+        ("《水经注》是一部讲河流的书。", False),
+    ],
+)
+def test_a_sentence_about_rights_or_the_translation_is_known(
+    sentence: str, *, is_about: bool
+) -> None:
+    assert is_of_rights(sentence) is is_about
