@@ -292,7 +292,7 @@ def is_labelled(block: ExcerptBlock) -> bool:
 
 
 _SENTENCE_ENDS = re.compile("[。！？；]")
-_LABEL, _LABELS = re.compile(r"(?m)^\W*\w{1,12}[：:]"), 3
+_LABEL, _LABELS = re.compile(r"(?m)^[*_> \t-]{0,8}\w{1,12}[：:]"), 3
 """Label at the beginning of a line, as in **时间：** 9月17日, and the fewest of a block of them."""
 
 

@@ -2325,6 +2325,7 @@ def test_labels_without_a_sentence_are_read_with_their_heading_and_compare_nothi
 
     assert is_labelled(block)
     assert not is_labelled(replace(block, text=f"{labels}\n会谈开始。"))
+    assert not is_labelled(replace(block, text="\n" * 100_000))  # in linear time
     texts: list[str] = []
 
     def read(_question: str, some: Sequence[str]) -> NDArray[np.float64]:
