@@ -135,7 +135,7 @@ def introduction(text: str, person: str) -> int:
     *Fred, Scrooge's nephew* or *Tim Cratchit ("Tiny Tim"), a cripple* at the beginning of a
     sentence: 3; elsewhere, as *the station's bursar, Lionel Garrod-Pyke*, or there without a word
     for what a person is, or *Ann Reed, who chairs the board*: 2; *the fiddler Tam Gillebrand*: 1.
-    姓周，名仓 and 徐庶者，颍川人也: 3; 来将乃颜良也 and 公司创始人、总经理程砚波: 2.
+    姓周，名仓 and 徐庶者，颍川人也: 3; 来将乃大将颜良也 and 公司创始人、总经理程砚波: 2.
     """
     if language_of(person) == "zh":
         if worth := _introduced_in_chinese(text, person):
@@ -216,6 +216,6 @@ def _introduced_in_chinese(text: str, person: str) -> int:
         return 3
     told = (
         rf"{name}[，,]?乃[^，。！？]{{2,12}}(?:也|之[子弟兄侄孙后婿])"
-        rf"|(?:乃|原来是)(?![^，。！？；：]{{0,14}}[见使请遣令往投命])[^，。！？；：、]{{1,14}}{name}也"
+        rf"|(?:乃|原来是)(?![^，。！？；：]{{0,14}}[见使请遣令往投命])(?:[^，。！？；：、]{{2,14}}|[妻夫子女弟兄父母]){name}也"
     )
     return 2 if re.search(told, text) else 0

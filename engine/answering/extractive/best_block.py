@@ -287,11 +287,11 @@ def _is_of_names(block: ExcerptBlock) -> bool:
 
 def is_labelled(block: ExcerptBlock) -> bool:
     """Check for lines with labels and no sentence, such as the date and place of a meeting."""
-    has_labels = len(_LABEL.findall(block.text)) >= _LABELS
-    return has_labels and _SENTENCE_ENDS.search(block.text) is None
+    is_told = block.form != "prose" or _SENTENCE_ENDS.search(block.text) or _ENDS.search(block.text)
+    return not is_told and len(_LABEL.findall(block.text)) >= _LABELS
 
 
-_SENTENCE_ENDS = re.compile("[。！？；]")
+_SENTENCE_ENDS, _ENDS = re.compile("[。！？；]"), re.compile(r"[.!?](?=\s|$)")
 _LABEL, _LABELS = re.compile(r"(?m)^[*_> \t-]{0,8}\w{1,12}[：:]"), 3
 """Label at the beginning of a line, as in **时间：** 9月17日, and the fewest of a block of them."""
 

@@ -20,7 +20,7 @@ from graph.text.cjk import has_han
 from ...prompts import language_of
 from ...retrieval.lexical_variants import lexical_variants, told_in_chinese
 from ...retrieval.passages import Sentence
-from ...storage.graph_api import sentence_spans
+from ...storage.graph_api import han_surname, sentence_spans
 from ...storage.tokenization import tokens
 from ...types import Passage
 from ..connection_questions import TIE, connection_pairs
@@ -493,11 +493,11 @@ def _narrowed(question: str, best: Best, passage: Passage, read: Reader | None) 
     is_long = count_words(block.text) >= SHORTEST_WORDS
     sentences = list(sentence_spans(block.text))
     leading = leading_question(question)
-    is_fact = leading == question and question_intent(question) is None
-    names = {side[-2:] for pair in connection_pairs(question) for side in pair}  # 东吴的全纪
-    if is_long and (is_fact or names) and len(sentences) >= SENTENCES:
+    names = {side for pair in connection_pairs(question) for side in pair}
+    is_fact = leading == question and (bool(names) or question_intent(question) is None)
+    if is_long and is_fact and len(sentences) >= SENTENCES:
         first, last = _telling(question, block.text, sentences, read)
-        if all(name in block.text[first:last] for name in names):
+        if all(_says(block.text[first:last], name) for name in names):
             return _part_of(best, passage, first, last)
     parts: list[tuple[int, int]] = []
     for start, end in sentences:
@@ -516,6 +516,13 @@ def _narrowed(question: str, best: Best, passage: Passage, read: Reader | None) 
     return _part_of(best, passage, parts[min(rows)][0], parts[max(rows) + 1][1])
 
 
+def _says(text: str, name: str) -> bool:
+    """Check for a name in a text, of 东吴的全纪 and 洛阳太守韩福 for that of the person."""
+    bare = name.rpartition("的")[2]
+    forms = (bare, *(bare[-size:] for size in (2, 3) if han_surname(bare[-size:])))
+    return any(form in text for form in forms)
+
+
 def _telling(
     question: str, text: str, sentences: Sequence[tuple[int, int]], read: Reader
 ) -> tuple[int, int]:
@@ -532,6 +539,7 @@ def _telling(
     best = int(np.argmax(read(question, [said[0], *before]) + TOLD * signs))
     start, end = sentences[best]
     first = min(row for row in range(best + 1) if start - sentences[row][0] <= BEFORE)
+    first = min(first, max(0, best - 1))  # it was read with the best one, and may tell the fact
     last = max(row for row in range(best, len(said)) if sentences[row][1] - end <= AFTER)
     behind = range(last + 1, min(len(said), last + 1 + TURNING))
     last = max((row for row in behind if _TURNS_HAN.match(said[row])), default=last)
@@ -568,6 +576,7 @@ def _beside(
 ) -> list[Excerpt]:
     """Return what compares all sides, a list that explains them or a block, else one for each."""
     names = bare_sides(sides)
+    candidates = [one for one in candidates if not is_labelled(one.block)] or candidates
     told = told_by_items(question, names, blocks, passages, read)
     is_told = bool(told) and (told[0].logit is None or told[0].logit >= UNSURE)
     both = [one for one in candidates if is_of_all(one.block, names) and not is_labelled(one.block)]

@@ -18,7 +18,7 @@ from ...storage.graph_api import han_surname, initials_match
 from ..connection_questions import connection_pairs
 from ..introductions import introduction
 from .intents.classifier import classify_asked
-from .question_type import COMMON_SURNAMES, PATH, asking_part, classify_question, leading_question
+from .question_type import PATH, asking_part, classify_question, leading_question
 
 Intent = Literal["command", "comparison", "cause", "list", "steps", "definition", "explanation"]
 
@@ -46,8 +46,11 @@ _LONGEST_SUBJECT = 8
 LONGEST_NAME = 12
 """Characters of a Chinese question's person, at most: 弗拉基米尔·弗拉基米罗维奇."""
 _NAME = r"[A-Z][\w’'.-]*"
-_THAT_ONE = "[那这][个位名]"
-"""Words between what is said of a person and the name: 被孙策杀掉的那个于吉."""
+_THAT_ONE = lazy_regex(
+    rf"^[^，。？?]{{0,20}}[那这][个位名](?P<name>[{HAN}]{{2,4}}?)(?<![员匠夫机事导女子官士将人者长师生徒兵客王工手头汉童妇民臣司])"
+    r"(?:又|究竟|到底)?是(?:谁|何人|什么人)(?:来着|[，,][^？?]*)?[？?。]*$"
+)
+"""A question for a person whose name stands behind what is said of him: 被孙策杀掉的那个于吉."""
 _ORIGIN_HAN = (
     rf"^(?![这那该此])[{HAN}]{{2,4}}?(?:究竟|到底)?"
     r"(?:是什么(?:来历|来头|出身)|是?何许人也?)[？?。]*$"
@@ -56,6 +59,8 @@ _ORIGIN_HAN = (
 _NO_QUESTION = (
     r"(?!\W*(?:how|when|who|where|what|which|why|did|does|do|is|are|was|were|has|have|can)\b)"
 )
+_TO_WHOM = r"(?:to(?! (?:be|have|make|cause)\b)|between|with|at|when|after)"
+_NO_MORE = r"(?!.*(?:\d|\b(?:list|which|who|name|command|how (?:many|much))\b))"
 _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
     ("cause", lazy_regex(r"^\W*why\b|^\W*(?:为什么|为何|为啥)", re.I)),
     (
@@ -89,19 +94,14 @@ _CERTAIN: tuple[tuple[Intent, re.Pattern[str]], ...] = (
             re.I,
         ),
     ),
-    (
-        "explanation",
-        lazy_regex(
-            r"^\W*what (?:happened|went on) (?:to|between|with|at|when|after)\b(?!.*\d)", re.I
-        ),
-    ),
+    ("explanation", lazy_regex(rf"^\W*what (?:happened|went on) {_TO_WHOM}\b{_NO_MORE}", re.I)),
     (
         "definition",
         lazy_regex(
             rf"^\W*(?i:who)(?:['’]s|\s(?:is|was|are|were))\s{_NAME}"
             rf"(?:\s(?:(?:de|del|della|di|da|du|la|le|van|von|der|den|the)\s){{0,2}}{_NAME}){{0,4}}"
             r"[\s?]*$"
-            rf"|^(?:[^，。？?]{{0,20}}{_THAT_ONE}(?=[{COMMON_SURNAMES}]))?(?:(?![的之谁])[{HAN}A-Za-z·\s]){{2,16}}"
+            rf"|^(?:(?![的之谁])[{HAN}A-Za-z·\s]){{2,16}}"
             r"(?:又|究竟|到底)?是(?:谁|何人|什么人)(?:来着|[，,]就是[^？?]*)?[？?。]*$"
             rf"|{_ORIGIN_HAN}"
         ),
@@ -173,6 +173,8 @@ def question_intent(question: str) -> Intent | None:
     A few words are certain, else a classifier tells. Of several questions in one the first counts.
     """
     text = _CALLED.sub("叫什么名字", simplified(leading_question(question)))
+    if _that_person(text):
+        return "definition"
     for intent, pattern in _CERTAIN:
         if pattern.search(asking_part(text)):
             return intent
@@ -398,6 +400,12 @@ def asked_subject(question: str) -> str:
     return definition_subject(question) or _mean_subject(question)
 
 
+def _that_person(text: str) -> str:
+    """Return 于吉 of *被孙策杀掉的那个于吉是谁？*; nothing of other questions."""
+    found = _THAT_ONE.search(text)
+    return found["name"] if found and han_surname(found["name"]) else ""
+
+
 def _asked_out(text: str) -> str:
     """Return a question or a title without the words that ask what it is."""
     if english := definition_subject(text):
@@ -410,8 +418,7 @@ def _asked_out(text: str) -> str:
     if not re.search(f"[{HAN}]", text):
         return text.strip()
     subject = re.sub(rf"{asks}|[？?。\s]", "", text)
-    named = re.split(_THAT_ONE, subject)[-1]
-    return named if han_surname(named) else subject
+    return _that_person(text) or subject
 
 
 _MEAN = lazy_regex(

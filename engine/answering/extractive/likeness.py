@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -260,7 +260,7 @@ def with_other_language(
 
 
 def with_sides_told_elsewhere(draft: Draft, question: str, tell: Callable[[str], Draft]) -> Draft:
-    """Add to a comparison what is told of a side that it is not about; as it is without any.
+    """Add to a comparison what is told of sides that it is not about, those told without doubt.
 
     `tell` answers a question. Where only the other language tells of a side, nothing in the
     question's own compares both.
@@ -274,9 +274,8 @@ def with_sides_told_elsewhere(draft: Draft, question: str, tell: Callable[[str],
         if intent != "definition" or _is_about(draft, asked, name):
             continue
         told = tell(asked)
-        if told.abstained or not _names(told, name):
-            return draft
-        if not any(_overlap(*pair) for pair in product(whole.citations, told.citations)):
+        is_told = bool(told.citations) and not is_doubtful(told, asked) and _names(told, name)
+        if is_told and not any(_overlap(one, told.citations[0]) for one in whole.citations):
             whole = _below(whole, told)
     return whole
 
@@ -294,13 +293,13 @@ def _names(draft: Draft, name: str) -> bool:
 
 
 def _below(draft: Draft, told: Draft) -> Draft:
-    """Return an answer with another one below it."""
-    count = len(draft.citations)
-    numbers = {one.number: count + at for at, one in enumerate(told.citations, start=1)}
-    text = _LAST_MARK.sub(lambda mark: f"[{numbers[int(mark[1])]}]", told.text)
-    added = (replace(one, number=numbers[one.number]) for one in told.citations)
+    """Return an answer with the first excerpt of another one below it."""
+    first, number = told.citations[0], 1 + len(draft.citations)
+    marks = [mark for mark in _LAST_MARK.finditer(told.text) if int(mark[1]) == first.number]
+    text = told.text[: marks[0].start()] if marks else told.text
+    citations = (*draft.citations, replace(first, number=number))
     return replace(
-        draft, text=f"{draft.text}\n\n{text}", citations=(*draft.citations, *added), short=None
+        draft, text=f"{draft.text}\n\n{text.rstrip()} [{number}]", citations=citations, short=None
     )
 
 
@@ -319,7 +318,9 @@ def _ahead(draft: Draft, excerpt: Excerpt, held: float, added: Citation, questio
     ends = [mark.end() for mark in _LAST_MARK.finditer(draft.text)]
     parts = [draft.text[start:end] for start, end in pairwise([0, *ends])]
     told = [part for part in parts if int(_LAST_MARK.findall(part)[-1]) in numbers]
-    below = _LAST_MARK.sub(lambda mark: f"[{numbers[int(mark[1])]}]", "".join(told)).strip()
+    below = _LAST_MARK.sub(
+        lambda mark: f"[{numbers.get(int(mark[1]), mark[1])}]", "".join(told)
+    ).strip()
     below = below.removeprefix(unsure).removeprefix(doubt).strip()
     return replace(
         draft,

@@ -275,7 +275,7 @@ def _chinese(question: str, kind: Kind) -> QuestionType:
     )
 
 
-COMMON_SURNAMES = (
+_SURNAMES = (
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林高罗郑梁谢宋唐许韩冯邓曹彭曾萧田董袁潘于蒋蔡余杜叶程苏魏吕丁任"
     "沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔"
     "向汤关蓝温欧司诸上"
@@ -335,7 +335,7 @@ _KINDS = (
         r"\b(?:who|whom|whose)\b|谁|何人|哪位|哪一位",
         r"\b[A-Z][\w'’.-]+(?:\s+(?:de|von|van|of|the|al|bin)\b)*\s+[A-Z][\w'’-]+"
         r"|\b(?:Mr|Mrs|Ms|Dr|Prof|Sir|Lady|Lord|King|Queen|Captain)\.?\s+[A-Z]"
-        rf"|[{COMMON_SURNAMES}][{HAN}]{{1,2}}|[{HAN}]{{2,}}·[{HAN}]{{2,}}"
+        rf"|[{_SURNAMES}][{HAN}]{{1,2}}|[{HAN}]{{2,}}·[{HAN}]{{2,}}"
         r"|先生|女士|教授|博士|队长|站长|主任",
     ),
     _kind(

@@ -67,7 +67,8 @@ _LATER = 0.15
 """Share of a sentence's worth that each one before it in the document takes."""
 _RIGHTS = re.compile(
     r"^\d|licen[cs]e|copyright|trademark|available in (?:\w+ )?other languages"
-    r"|project gutenberg|^transcriber['’]s note|许可|版权|著作权|商标|^译者?注",
+    r"|project gutenberg|^transcriber['’]s note|许可|版权|商标[均都归属]|著作权[归属]"
+    r"|^译者?注\s*[：:]",
     re.IGNORECASE,
 )
 """Rights, translations, and lines of a log or table that begin with a figure."""

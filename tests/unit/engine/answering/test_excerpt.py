@@ -300,6 +300,8 @@ def test_an_abbreviation_that_nothing_else_defines_is_told_where_it_is_spelt_out
         ("给刘备当军师的那个徐庶是谁？", "徐庶"),
         ("蜀国那个马邈是什么人，干了什么？", "马邈"),
         ("把他领出来的那个老人是谁？", ""),
+        ("写这个软件的那个程序员是谁？", ""),
+        ("修钟的那个石匠是谁？", ""),
         ("这个漏洞是什么来历？", ""),
         ("dpkg 是什么来历？", ""),
     ],
@@ -1102,6 +1104,17 @@ def test_a_list_in_a_long_chinese_paragraph_is_shown_whole() -> None:
     assert all(said in shown for said in STORY)
 
 
+def test_the_sentence_in_front_of_the_one_that_is_read_best_is_shown() -> None:
+    told = (
+        "董事会从各项收入里拨出六百八十万克朗用来修理被风暴毁坏的海缆" + "和港口的设备" * 8 + "。"
+    )
+    story = [*STORY[:3], told, "修理海缆的这笔钱不算多。", *STORY[3:]]
+    source = _passage("# 航行\n\n" + "".join(story) + "\n", name="航行")
+    likeness = _WithVectors({"不算多": 9.0, "海缆": 4.0}, {})
+
+    assert told in _asked("修理海缆花多少钱？", [source], likeness=likeness).text
+
+
 def test_what_takes_a_fact_back_is_shown_with_it() -> None:
     story = [*STORY[:5], "船主答应发三个月的工钱。", "大家很高兴。", "有人唱起歌来。"]
     turned = "然而他后来反悔，一文也没有给。"
@@ -1657,6 +1670,7 @@ def test_a_heading_that_asks_for_the_same_thing_is_a_sign_of_its_definition() ->
         ("吾非孔明，乃孔明之友也", "孔明", False),
         ("允窥之，乃府中歌伎貂蝉也", "貂蝉", True),
         ("获视之，乃妻祝融夫人也", "祝融夫人", True),
+        ("操乃杀杨修也", "杨修", False),
         ("视之，乃云长、翼德也", "翼德", False),
         ("乃遣使往见刘备也", "刘备", False),
         ("名字李华写错了，学号李华也不对", "李华", False),
@@ -2326,6 +2340,9 @@ def test_labels_without_a_sentence_are_read_with_their_heading_and_compare_nothi
     assert is_labelled(block)
     assert not is_labelled(replace(block, text=f"{labels}\n会谈开始。"))
     assert not is_labelled(replace(block, text="\n" * 100_000))  # in linear time
+    told = "Speed: A is faster.\nCost: A costs more.\nSize: A is larger."
+    assert not is_labelled(replace(block, text=told))
+    assert not is_labelled(replace(block, form="code"))
     texts: list[str] = []
 
     def read(_question: str, some: Sequence[str]) -> NDArray[np.float64]:

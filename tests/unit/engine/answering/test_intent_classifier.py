@@ -65,6 +65,7 @@ def test_probabilities_sum_to_one_whatever_is_asked(question: str) -> None:
         ("What is the difference in weight between the two bells?", "comparison"),
         ("Who were the first members of the Harbour Board?", "list"),
         ("Who have been the directors of the Harbour Board?", "list"),
+        ("What happened to the ifconfig command?", "command"),
         ("what happened between the vicar and Ann on the way home from the fair", "explanation"),
         ("Who are the trustees?", "list"),
         ("Who are the ones that this affects?", "definition"),

@@ -21,6 +21,7 @@ from engine.answering.extractive.likeness import (
     answer_across,
     likeness_reader,
     with_other_language,
+    with_sides_told_elsewhere,
 )
 from engine.answering.packing import Draft, abstain, cite_span
 from engine.embeddings.bundled import BundledEmbedding
@@ -117,27 +118,50 @@ def test_a_question_across_languages_is_answered_by_the_nearest_block_whole(
     assert citation.quote.startswith(said)
 
 
-@pytest.mark.parametrize(
-    "question",
-    ["Compare Linhai University and the Halden Station.", "比较林海大学和 Halden Station"],
-)
-def test_a_side_of_which_another_language_tells_stands_below_the_other_one(question: str) -> None:
+@pytest.mark.parametrize("heading", ["林海大学", "林海大学（Linhai University） [3]"])
+def test_a_side_of_which_another_language_tells_stands_below_the_other_one(heading: str) -> None:
     texts = {
         "Halden Station": "The Halden Station is a research station that employs 46 people.",
-        "林海大学": "林海大学（Linhai University）位于海边的临澜市，创办于1958年，有学生一万人。",
-        "Ferry": "The ferry sails to Halden Station on Mondays and costs 12 crowns.",
-        "邮船": "邮船每周一从港口开往林海大学，船票要提前一天买。",
+        "Guide": "The Halden Station compares well with Linhai University, its partner.",
+        "林海大学": f"## {heading}\n\n林海大学（Linhai University）位于海边的临澜市，"
+        "创办于1958年，有学生一万人。\n",
     }
-    passages = [replace(_passage(text), title=title) for title, text in texts.items()]
 
     draft = extractive_answer(
-        question, passages,
-        weight=len, one_excerpt=True, likeness=likeness_reader(QuestionEncoder()),
+        "Compare Linhai University and the Halden Station.",
+        [replace(_passage(text), title=title) for title, text in texts.items()],
+        weight=len, one_excerpt=True,
+        read=CrossEncoder(), likeness=likeness_reader(QuestionEncoder()),
     )  # fmt: skip
 
-    assert {each.title for each in draft.citations} == {"Halden Station", "林海大学"}
-    assert [each.number for each in draft.citations] == [1, 2]
-    assert draft.text.index("[1]") < draft.text.index("[2]")
+    assert "林海大学" in {each.title for each in draft.citations}
+    assert [each.number for each in draft.citations] == [*range(1, 1 + len(draft.citations))]
+    assert "有学生一万人" in draft.text
+    assert "may not answer" not in draft.text.partition("\n\n")[2]
+
+
+def _told(text: str, title: str, *, abstained: bool = False) -> Draft:
+    cited = Citation(
+        number=1, document_id=title, chunk_id=title, title=title, quote=text, start=0, end=9
+    )
+    return Draft(text=f"{text} [1]", citations=(cited,), abstained=abstained, evidence=0.9)
+
+
+def test_each_side_that_is_told_without_doubt_is_added() -> None:
+    answers = {
+        "Alpha": _told("Alpha is a rope.\n\nx = nodes[9]", "Alpha"),
+        "Beta": _told(f"{HESITATION['en']}\n\nBeta was seen.", "Beta"),
+        "Delta": _told("Delta is told.", "Delta", abstained=True),
+    }
+
+    def tell(asked: str) -> Draft:
+        return next(told for name, told in answers.items() if name in asked)
+
+    question = "Compare Alpha, Beta, Delta and Gamma."
+    draft = with_sides_told_elsewhere(_told("Gamma is a knot.", "Gamma"), question, tell)
+
+    assert draft.text == "Gamma is a knot. [1]\n\nAlpha is a rope.\n\nx = nodes[9] [2]"
+    assert [(each.number, each.title) for each in draft.citations] == [(1, "Gamma"), (2, "Alpha")]
 
 
 @pytest.mark.parametrize(("above", "is_declined"), [(2.0, False), (0.2, True)])

@@ -1177,6 +1177,8 @@ def test_a_section_is_told_by_what_it_says_not_by_what_it_announces(text: str, t
         ("All trademarks within this guide belong to their owners.", True),
         ("Gerber 浏览器是一个查看器，最多可以显示32个文件。", False),
         ("《水经注》是一部讲河流的书。", False),
+        ("译者注意到原文有两处错误。", False),
+        ("公司在1958年注册了商标“海狮”，并开了三家店。", False),
     ],
 )
 def test_a_sentence_about_rights_or_the_translation_is_known(

@@ -42,3 +42,4 @@ def test_chinese_questions_are_searched_for_by_the_words_of_what_they_ask() -> N
     assert {"六岁", "年方"} <= set(told_in_chinese("他活了多少岁？").split())
     assert told_in_chinese("How did he die?") == told_in_chinese("灯塔建于哪一年？") == ""
     assert told_in_chinese("死锁怎么排查？") == told_in_chinese("怎么抓包、杀毒？") == ""
+    assert told_in_chinese("软件激活了吗？") == told_in_chinese("过了多少岁月？") == ""
