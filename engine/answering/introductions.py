@@ -103,6 +103,7 @@ _HEADS = (
     r"\s(?:the|its|our|their|his|her)\s(?!way\b)"
 )
 _CLOSES = r"(?=[,.;:!?)]|$|\s+(?:and|of)\b)"  # not *to call her sister, Catherine took*
+_NO_NEXT = r"(?!,?\s+and\s+(?-i:[A-Z]))"  # his son, Emma, and Harriet
 _SPEAKS = r"(?<!said )(?<!cried )(?<!asked )(?<!replied )(?<!returned )"
 
 
@@ -158,7 +159,7 @@ def introduction(text: str, person: str) -> int:
     if re.search(rf"\b{re.escape(person)}, (?:who {_HEADS}|born (?:in|on|at) )", text):
         return 2
     owner = r"(?:['’]s|\b(?:the|our|my|his|her|their))"  # *a boy, Captain Ahab* speaks to him
-    office = rf"{owner}\s+(?P<role>{_OFFICE})(?:,|\s+is)\s+{TITLE}?{name}{_CLOSES}"
+    office = rf"{owner}\s+(?P<role>{_OFFICE})(?:,|\s+is)\s+{TITLE}?{name}{_CLOSES}{_NO_NEXT}"
     told, called = re.search(said, text, re.I), re.search(office, text, re.I)
     if told and (not _holds_role(told["role"]) or _is_listed(told)):
         told = None

@@ -25,7 +25,7 @@ from .asked import Asked, Found, asks_to_sum_up, without_closing
 from .books import books_of
 from .context import GlobalContext
 from .references import for_each_part, read_reference, referred_part
-from .sentences import Said, defines, is_alike, opening_of, sentences_of
+from .sentences import Said, defines, is_alike, opening_of, openings_of, sentences_of
 from .topics import (
     MAX_CHUNKS,
     MAX_DEPTH,
@@ -517,16 +517,24 @@ def outline(
     return told
 
 
-def begun_below(unit: Unit, *, chinese: bool) -> list[Said]:
-    """Return what a part and each of its sections begins with, behind their names; or none."""
+def begun_below(unit: Unit, names: Set[str] = frozenset(), *, chinese: bool) -> list[Said]:
+    """Return what a part and each of its sections begins with, behind their names; or none.
+
+    `names`: words of the names of a story's persons, of which its chapters tell first.
+    """
     depth = len(unit.headings)
     held: defaultdict[str, list[Chunk]] = defaultdict(list)
     for chunk in unit.chunks:
         held[plain_title("".join(chunk.headings[depth : depth + 1]))].append(chunk)
     if len(held.keys() - {""}) < FEW_BELOW:
         return []
-    begun = [(name, opening_of(chunks, chinese=chinese)) for name, chunks in held.items()]
-    found = [replace(widened(one), speaker=name) for name, one in begun if one]
+    found = list[Said]()
+    for name, chunks in held.items():
+        if names:
+            begun = openings_of([chunks], names, chinese=chinese, ends=name == [*held][-1])
+        else:
+            begun = [widened(one) for one in [opening_of(chunks, chinese=chinese)] if one]
+        found += [replace(one, speaker=name) for one in begun]
     return found if len(found) >= FEW_BELOW else []
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from ...storage.graph_api import bare_heading
@@ -193,7 +193,7 @@ def _book(folder: str, units: Sequence[Unit]) -> Book | None:
     """Return a folder's documents as a book; None where their titles are not its chapters'."""
     found = [(unit, _numbering(unit)) for unit in units]
     worded = any(match and match["word"] for _, match in found)
-    held: defaultdict[tuple[bool, int, str], list[tuple[bool, Unit]]] = defaultdict(list)
+    held: defaultdict[tuple[bool, int, str], list[tuple[tuple[int, ...], Unit]]] = defaultdict(list)
     front: list[Unit] = []
     for unit, match in found:
         if match is None or (worded and not match["word"] and not match["deeper"]):
@@ -202,20 +202,29 @@ def _book(folder: str, units: Sequence[Unit]) -> Book | None:
         number = match["number"]
         value = int(number) if number.isdigit() else han_number(number)
         key = (value == 0, value, number)
-        held[key].append((bool(match["deeper"]), unit))
+        held[key].append((tuple(map(int, match["deeper"].split(".")[1:])), unit))
+    if 2 * sum(any(not deeper for deeper, _ in some) for some in held.values()) < len(held):
+        for key, some in held.items():  # numbered sections of a preface, not the chapters' pages
+            front += [unit for deeper, unit in some if not deeper]
+            held[key] = [one for one in some if one[0]]
+        held = defaultdict(list, {key: some for key, some in held.items() if some})
     numbered = sum(map(len, held.values()))
     if len(held) < MIN_CHAPTERS or numbered < _IN_BOOK * len(units):
         return None
     chapters: list[Unit] = []
     for key in sorted(held):
         ordered = sorted(held[key], key=lambda one: (one[0], one[1].document_id))
-        alike = [unit for is_deeper, unit in ordered if not is_deeper]
+        alike = [unit for deeper, unit in ordered if not deeper]
         if len(alike) > 1:  # of several books: whose the sections are is unknown
             chapters += alike
             continue
         first = ordered[0][1]
         chunks = tuple(chunk for _, unit in ordered for chunk in unit.chunks)
-        chapters.append(Unit(first.document_id, first.headings, chunks))
+        chapter = Unit(first.document_id, first.headings, chunks)
+        if not alike:
+            titles = tuple(unit.name for deeper, unit in ordered if len(deeper) == 1)
+            chapter = replace(chapter, called=key[2], sections=titles)
+        chapters.append(chapter)
     front.sort(key=lambda unit: (not _FRONT.search(unit.document_id), unit.document_id))
     named = bool(front) and _FRONT.search(front[0].document_id) and front[0].title
     title = front[0].title if named else folder.rpartition("/")[2]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,6 +33,7 @@ from .about import (
 from .asked import Found
 from .books import Book
 from .context import GlobalContext
+from .named_things import NAMES_IN_LINE
 from .page_writer import CitedSentences, without_lines
 from .people import introduce
 from .sentences import (
@@ -58,7 +58,6 @@ from .subject import NEXT_BEST, POINTS, SubjectPage
 from .topics import (
     Topic,
     Unit,
-    calm,
     group_units,
     in_groups,
     is_numbered,
@@ -74,7 +73,7 @@ from .topics import (
 )
 from .windows import widened
 
-TOLD_PARTS, _CHAPTERS, _GROUPS, _LISTED = 20, 60, 8, 30
+TOLD_PARTS, _CHAPTERS, _GROUPS, _LISTED = 20, 120, 8, 30
 """Parts or documents that are told of one by one, chapters whose titles are listed at most, groups
 of them, and chapters of a book with their sections."""
 _NEAREST = 240
@@ -82,17 +81,18 @@ _NEAREST = 240
 _SHOWN_TITLES, _TOLD_UNITS, _FOREIGN, _EVENTS = 6, 6, 2, 14
 _FEW_DATED, _NAMES = 3, 0.25
 """Fewest dated sentences that are a page; share of the subject's words that names it."""
-_MOST, _OPENING_NAMES = 0.3, 5
-"""Least share of the documents that hold a name in the opening line, and number of those names."""
+_MOST = 0.3
+"""Least share of the documents that hold a name in the opening line."""
 _NAMES_TOLD = 3
 """Names beside the title of a document that is told without sections, at most."""
 _CENTRES = 2
 """Things named most of which the opening says what they are."""
 _OF_NAMES = 1.5
 """Weight of a name that stands out in a part, to that of the part's most central word."""
-_OF_STORY, _HEROES, _HEARD_OF, _OF_PERSON = 0.5, 2, 24, 2
+_OF_STORY, _HEROES, _HEARD_OF, _OF_PERSON, _CAST = 0.5, 2, 24, 2, 8
 """Least share of the parts of a story that name a main person, the most of these, and sentences of
-a part that a reader reads, and that are told of a person who is asked about."""
+a part that a reader reads, and that are told of a person who is asked about; persons who are
+introduced."""
 _HAPPENINGS, _ALL_HAPPENINGS = (2, 6), 30
 """Sentences that are told of a part of a story, at least and at most, and of all parts."""
 _CHAPTER, _OF_CHAPTER = 250, 16
@@ -215,13 +215,13 @@ class _Page(SubjectPage):
         begun = [line for book in books for line in self._begun(book.chapters, book.title)]
         begun = begun or self._begun(self.units)
         opening = "\n".join((self._opening(documents, parts), *centre, *begun))
-        return self.made(opening, [without_lines(one, centre) for one in blocks], self.people())
+        return self.made(opening, [without_lines(one, centre) for one in blocks], self._cast())
 
     def _story_of(self, chapters: Sequence[Unit]) -> list[str]:
         """Return the chapters of a story: the titles that tell what happens, else sentences."""
         telling = sum(word_count(one.title) >= _TELLS for one in chapters)
         if 2 * telling >= len(chapters) > TOLD_PARTS:
-            return self._chapters(chapters)
+            return [*self._chapters(chapters), self._begins_and_ends(chapters)]
         return self._joined(in_groups(chapters, TOLD_PARTS))
 
     def _begun(self, units: Sequence[Unit], book: str | None = None) -> list[str]:
@@ -265,7 +265,7 @@ class _Page(SubjectPage):
     def _named(self) -> str:
         """Return the names that most of the units hold."""
         often = dict.fromkeys(name for name, _ in self._often)
-        names = self.listed(list(often)[:_OPENING_NAMES])
+        names = self.listed(list(often)[:NAMES_IN_LINE])
         return self.say(f" Named most often: {names}.", f"最常提到：{names}。") if names else ""
 
     @cached_property
@@ -334,12 +334,16 @@ class _Page(SubjectPage):
                 lines = [self.cited.line(one, self.chinese) for one in self._on_book(book)]
                 blocks = ["\n".join(self._contents(book))]
             else:
-                blocks = self._chapters(parts)
+                blocks = [*self._chapters(parts), self._begins_and_ends(parts)]
         else:
             front = [chunk for unit in self.units if unit not in parts for chunk in unit.chunks]
             blocks = self._joined(in_groups(parts, TOLD_PARTS // 2), front)
         lines = [*self._begun(parts, ""), *lines]
-        return self.made("\n".join((opening + self._named(), *lines)), blocks, self.people())
+        return self.made("\n".join((opening + self._named(), *lines)), blocks, self._cast())
+
+    def _cast(self) -> str:
+        """Return who the people named most are: more of a story."""
+        return self.people(_CAST) if self._heroes else self.people()
 
     def _parts(self, units: Sequence[Unit]) -> list[str]:
         """Return parts with sentences each, and last the titles of those that have none."""
@@ -351,17 +355,21 @@ class _Page(SubjectPage):
             return ["\n".join(self.cited.line(one, self.chinese) for one in leads)]
         for unit, weights in zip(units, central_words([one.chunks for one in units]), strict=True):
             told = self._central_sentences if is_one else self._outlined
-            below = begun_below(unit, chinese=self.chinese) if len(units) <= _TOLD_BELOW else []
-            said = spread_evenly(below, _OF_TEXT) or self._happenings(unit)
+            persons = self._persons if self._is_narrative else frozenset()
+            few = len(units) <= _TOLD_BELOW
+            below = begun_below(unit, persons, chinese=self.chinese) if few else []
+            end = below[-1:] if persons else []
+            below = below[: len(below) - len(end)]
+            said = [*spread_evenly(below, _OF_TEXT - len(end)), *end] or self._happenings(unit)
             said = said or told(unit, weights, most)
             if said := [one for one in said if one.place not in seen]:
                 seen.update(one.place for one in said)
-                names = self._standing_out([unit]) if len(units) > 1 else ()
+                names = self.standing_out([unit]) if len(units) > 1 else ()
                 if is_one:  # its parts have no titles of their own
                     blocks.append("\n".join(self.cited.line(one, self.chinese) for one in said))
                     continue
                 head = unit.title or plain_title(("", *unit.headings)[-1])  # LXC
-                block = self.block(f"{head}{self._in_brackets(names)}".strip(), said)
+                block = self.block(f"{head}{self.in_brackets(names)}".strip(), said)
                 blocks.append(block if below else self.with_sections(block, unit))
             elif unit.title and not (is_one and blocks):
                 bare.append(f"- {unit.title}{self.heading_mark(unit)}")
@@ -408,10 +416,11 @@ class _Page(SubjectPage):
             some = units[at:end]
             numbers = [number_of((unit.title, *unit.headings)[-1]) for unit in some]
             ends = [numbers[0], numbers[-1]] if all(numbers) else [str(at + 1), str(end)]
-            head = " – ".join(dict.fromkeys(ends)) + self._in_brackets(self._standing_out(some))
+            head = " – ".join(dict.fromkeys(ends)) + self.in_brackets(self.standing_out(some))
             told = spread_evenly([one for one in some if one.title], _CHAPTERS // _GROUPS)
-            lines = [f"- {unit.title}{self.heading_mark(unit)}" for unit in told]
-            blocks.append("\n".join((head + self.say(":", "："), *lines)))
+            titles = (f"{unit.title}{self.heading_mark(unit)}" for unit in told)
+            line = self.say("; ", "；").join(titles)
+            blocks.append(f"{head}{self.say(':', '：')}\n- {line}")
         return blocks
 
     def _joined(self, groups: Sequence[Sequence[Unit]], front: Sequence[Chunk] = ()) -> list[str]:
@@ -423,14 +432,14 @@ class _Page(SubjectPage):
         blocks, units = list[str](), list(map(joined, groups))
         words = central_words([one.chunks for one in units])
         for some, unit, weights in zip(groups, units, words, strict=True):
-            names = self._standing_out([unit])
+            names = self.standing_out([unit])
             if self._is_narrative:
                 before = [front] if some is groups[0] else []
                 opened = [*before, *(one.chunks for one in spread_evenly(some, _OPENED))]
                 is_last = some is groups[-1]
                 said = openings_of(opened, self._persons, chinese=self.chinese, ends=is_last)
                 said = self._happenings(unit) if len(some) == 1 else said
-                blocks.append(self.block(unit.title + self._in_brackets(names), said))
+                blocks.append(self.block(unit.title + self.in_brackets(names), said))
                 continue
             most = _OF_NAMES * max(weights.values(), default=0.0)
             told = {**weights, **{word: most for name in names for word in tokens_of(name)}}
@@ -438,8 +447,34 @@ class _Page(SubjectPage):
             own = [one for one in found if is_in(one.text, self.chinese)]
             telling = replace(self.telling, weights=told, told=set())
             said = sorted(telling.choose(own or found, 2), key=lambda one: one.place)
-            blocks.append(self.block(unit.title + self._in_brackets(names), said))
+            blocks.append(self.block(unit.title + self.in_brackets(names), said))
         return blocks
+
+    def _begins_and_ends(self, chapters: Sequence[Unit]) -> str:
+        """Return the first and the last sentence of a story; nothing of other texts."""
+        if not self._is_narrative:
+            return ""
+        begun, ended = self._whole(chapters[0]), self._whole(chapters[-1])
+        first = opening_of(begun, chinese=self.chinese)
+        last = openings_of([ended], self._persons, chinese=self.chinese, ends=True)
+        heads = self.say("It begins: ", "开头："), self.say("It ends: ", "结尾：")
+        return "\n".join(
+            f"- {head}{self.cited.line(one, self.chinese)[2:]}"
+            for head, one in zip(heads, (first, *last[-1:]), strict=False)
+            if one is not None
+        )
+
+    def _whole(self, unit: Unit) -> list[Chunk]:
+        """Return all passages of a chapter, also those that are not read.
+
+        With the one before it where its heading stands there, as of a book's first chapter.
+        """
+        some = self.scene.ordered(self.scene.by_document[unit.document_id])
+        depth, number = len(unit.headings), number_of(unit.headings[-1]) if unit.headings else ""
+        rows = [row for row, one in enumerate(some) if one.headings[:depth] == unit.headings]
+        if rows and rows[0] and number and number in some[rows[0] - 1].text:
+            rows.insert(0, rows[0] - 1)
+        return [some[row] for row in rows]
 
     @cached_property
     def _heroes(self) -> list[tuple[str, Entity]]:
@@ -471,17 +506,22 @@ class _Page(SubjectPage):
         words, blocks = tokens_of(*names), list[str]()
         parts = [(unit, narrated(unit.chunks, chinese=self.chinese)) for unit in self.units]
         told = [(unit, [one for one in found if words & one.words]) for unit, found in parts]
-        most = sorted((len(found) for _, found in told), reverse=True)[: TOLD_PARTS // 2]
-        for unit, found in told:
-            read = spread_evenly(found, _HEARD_OF) if len(found) >= max(1, most[-1]) else []
-            if said := self._read_best(self.asked.topic, read, _OF_PERSON):
-                blocks.append(self.block(unit.title, said))
-        if not blocks:
-            return None
+        told = [(unit, found) for unit, found in told if found]
         shown = self.listed([name for name, _ in named[:_HEROES]])
         title = self._document_title()
         lead = self.say(f"{title}, on {shown}, part by part:", f"{title}：{shown}，按章节：")
-        return self.made(lead, blocks)
+        begun = self.introduced(dict(named).keys())
+        most = sorted((len(found) for _, found in told), reverse=True)[: TOLD_PARTS // 2]
+        for unit, found in told:
+            if len(found) < most[-1] and unit not in (told[0][0], told[-1][0]):
+                continue
+            acting = [one for one in found if one.text.startswith(tuple(names))]
+            acting = [one for one in acting if not is_spoken(one)] or found
+            said = self._read_best(self.asked.topic, spread_evenly(acting, _HEARD_OF), _OF_PERSON)
+            blocks.append(self.block(unit.title, said or acting[:_OF_PERSON]))
+        if not blocks:
+            return None
+        return self.made("\n".join((lead, *begun)), [without_lines(one, begun) for one in blocks])
 
     def _asked_by(self, asked: str, names: Set[str]) -> frozenset[str]:
         """Return the names of a person whom a question names by one of them; none of another."""
@@ -529,19 +569,6 @@ class _Page(SubjectPage):
                 told.append(read[row])
         return sorted(told, key=lambda one: one.place)
 
-    def _standing_out(self, units: Sequence[Unit]) -> list[str]:
-        """Return the names that these parts name often, Chinese ones thrice, and others seldom."""
-        inside = Counter(one for unit in units for c in unit.chunks for one in self.of_chunk[c.id])
-        often = {one: count for one, count in inside.items() if count > 1 + self.chinese}
-        own = {one: count * count / self._held[one] for one, count in often.items()}
-        text = " ".join(c.text for unit in units for c in unit.chunks).casefold()
-        names = [name for name, _ in self._proper(own) if name.casefold() in text]
-        return names[:_OPENING_NAMES]
-
-    def _in_brackets(self, names: Sequence[str]) -> str:
-        listed = self.listed(names)
-        return self.say(f" ({listed})", f"（{listed}）") if names else ""
-
     def _document_title(self) -> str:
         """Return the title of the one document; its file's name where that is a chapter's."""
         title = self.units[0].chunks[0].title
@@ -580,11 +607,7 @@ class _Page(SubjectPage):
         Many without parts are told in groups, each with the names that stand out in it.
         """
         chapters = book.chapters
-        titles = [plain_title(unit.headings[-1]) if unit.headings else "" for unit in chapters]
-        names = [
-            f"{calm(title) or unit.name}{self.heading_mark(unit)}"
-            for title, unit in zip(titles, chapters, strict=True)
-        ]
+        names = [f"{self.chapter_name(unit)}{self.heading_mark(unit)}" for unit in chapters]
         apart = self.say("; ", "；")
         if len(chapters) <= _LISTED:
             lines = []
@@ -597,7 +620,7 @@ class _Page(SubjectPage):
         starts = sorted({0, *book.parts}) if book.parts else list(range(0, len(chapters), size))
         lines = []
         for start, end in zip(starts, [*starts[1:], len(names)], strict=True):
-            head = book.parts.get(start) or self.listed(self._standing_out(chapters[start:end]))
+            head = book.parts.get(start) or self.listed(self.standing_out(chapters[start:end]))
             head = head or self.say("Chapters", "章节")
             if names[start:end]:
                 lines.append(f"- {head}{self.say(': ', '：')}{apart.join(names[start:end])}")
@@ -649,11 +672,11 @@ class _Page(SubjectPage):
             bare = self.block(title + mark, alone)
             if (told := self.with_sections(bare, unit)) != bare:
                 return told
-            known = [name for name, _ in self._often[:_OPENING_NAMES]]  # the opening names them
-            names = [name for name in self._standing_out([unit]) if name not in title]
+            known = [name for name, _ in self._often[:NAMES_IN_LINE]]  # the opening names them
+            names = [name for name in self.standing_out([unit]) if name not in title]
             names = [name for name in names if name not in known][:_NAMES_TOLD]
-            return self.block(f"{title}{self._in_brackets(names)}{mark}", alone)
-        named = self.listed(self._standing_out(topic.units))
+            return self.block(f"{title}{self.in_brackets(names)}{mark}", alone)
+        named = self.listed(self.standing_out(topic.units))
         about = self.say(f"; {named}", f"；{named}") if named else ""
         lines = [title + self.say(f" ({count} documents{about}):", f"（{count} 份文档{about}）：")]
         others, foreign = list[str](), 0

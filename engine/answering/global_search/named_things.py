@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations
@@ -17,11 +17,12 @@ from graph.text.cjk import has_han
 
 from ...storage.graph_api import Chunk, Entity, sentence_spans
 from ...storage.tokenization import tokens_of
+from ..introductions import introduction
 from ..packing import Draft
 from .books import Book, books_in
 from .page_writer import PageWriter
-from .people import Named, introduce, is_person, tell_pairs, without_title
-from .sentences import Said, is_alike, is_spoken
+from .people import PLAINLY, Named, introduce, is_person, tell_pairs, without_title
+from .sentences import Said, is_spoken
 from .topics import Unit, spread_evenly, units_of
 
 _KINDS = {"PERSON", "ORGANISATION", "PLACE", "PRODUCT", "WORK", "EVENT"}
@@ -39,6 +40,8 @@ _SPREADS = 3
 _MOST, _FEW, _RANKED, _FURTHER, _PAIRS = 8, 3, 24, 12, 6
 """Most things of a kind that are told of, beside other things, and looked at; further names, and
 pairs of things, that are told at most."""
+NAMES_IN_LINE = 5
+"""Names in the line above a part, at most."""
 _READ_OF = 6
 """People, of those named most, of whom a reader looks for what they are."""
 _HEARD = 600
@@ -178,17 +181,59 @@ class NamedThings(PageWriter):
             blocks.append("\n".join((self.say("Among them:", "他们之间："), *self._among(every))))
         return self.made("", blocks)
 
-    def people(self) -> str:
+    def people(self, most: int = _FEW) -> str:
         """Return lines that say who the people named most are, but those told of already.
 
         What one person of a Chinese story says of another is left out.
         """
         lines = [
             self._line(one)
-            for one in self._things("PERSON", _FEW)
-            if one.is_told and not (self.chinese and is_spoken(one.named.said))
+            for one in self._things("PERSON", most)
+            if one.is_told and not (self.chinese and self._is_hearsay(one))
         ]
         return "\n".join((self.say("People:", "人物："), *lines)) if lines else ""
+
+    def standing_out(self, units: Sequence[Unit]) -> list[str]:
+        """Return the names that these parts name often, Chinese ones thrice, and others seldom."""
+        inside = Counter(one for unit in units for c in unit.chunks for one in self.of_chunk[c.id])
+        often = {one: count for one, count in inside.items() if count > 1 + self.chinese}
+        own = {one: count * count / self._held[one] for one, count in often.items()}
+        text = " ".join(c.text for unit in units for c in unit.chunks).casefold()
+        names = [name for name, _ in self._proper(own) if name.casefold() in text]
+        return names[:NAMES_IN_LINE]
+
+    def in_brackets(self, names: Sequence[str]) -> str:
+        """Return names in brackets; nothing of none."""
+        listed = self.listed(names)
+        return self.say(f" ({listed})", f"（{listed}）") if names else ""
+
+    def _is_hearsay(self, one: _Thing) -> bool:
+        """Check for what a person says that does not tell how one is called: 姓关，名羽."""
+        said = one.named.said
+        return is_spoken(said) and introduction(said.text, one.name) < PLAINLY
+
+    def introduced(self, names: Set[str]) -> list[str]:
+        """Return lines that say who persons of these names are."""
+        some = [pair for pair in self._named_of("PERSON") if pair[0] in names]
+        found = (self._introduced_as(name, one, is_person=True) for name, one in some)
+        return [self.cited.line(one.said, self.chinese) for one in found if one and one.is_told]
+
+    def _introduced_as(
+        self, name: str, entity: Entity, *, is_person: bool, reads: bool = True
+    ) -> Named | None:
+        """Return a thing with the sentence that introduces it, of the other language as well."""
+        introduced = partial(
+            introduce,
+            name,
+            {name, entity.name, *entity.aliases},
+            self._naming(entity, is_person=is_person),
+            is_person=is_person,
+        )
+        said = introduced(chinese=self.chinese, read=self.scene.reader if reads else None)
+        if said is None or not said.is_told:
+            foreign = introduced(chinese=not self.chinese)
+            said = foreign if foreign is not None and foreign.is_told else said
+        return said
 
     def _things(self, kind: str, most: int) -> list[_Thing]:
         """Return the things of a kind named most of which something can be told.
@@ -201,19 +246,8 @@ class NamedThings(PageWriter):
             if len([one for one in found if one.is_told]) == most:
                 break
             is_person = kind == "PERSON"
-            introduced = partial(
-                introduce,
-                name,
-                {name, entity.name, *entity.aliases},
-                self._naming(entity, is_person=is_person),
-                is_person=is_person,
-            )
-            read = self.scene.reader if row < _READ_OF else None
-            said = introduced(chinese=self.chinese, read=read)
-            if said is None or not said.is_told:
-                foreign = introduced(chinese=not self.chinese)
-                said = foreign if foreign is not None and foreign.is_told else said
-            if said and not any(is_alike(said.said.words, one) for one in told):
+            said = self._introduced_as(name, entity, is_person=is_person, reads=row < _READ_OF)
+            if said and not any(said.said.words <= one for one in told):
                 found.append(_Thing(name, entity, said))
                 told.append(said.said.words)
         if kind != "PERSON":

@@ -15,8 +15,8 @@ from ..packing import Draft, abstain
 from .about import FEW_BELOW
 from .asked import Asked
 from .context import GlobalContext
-from .sentences import Said
-from .topics import Unit, is_telling, plain_title, reading_order, spread_evenly
+from .sentences import Said, is_in
+from .topics import Unit, calm, is_telling, plain_title, reading_order, spread_evenly
 
 _HEADING = re.compile(r"^#{2,3} +(\S.{0,80})$", re.MULTILINE)
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -95,6 +95,9 @@ class PageWriter:
 
         None of a chapter of which no more is there than its line in an index.
         """
+        if unit.sections:
+            own = [one for one in unit.sections if is_in(one, self.chinese)]
+            return spread_evenly(own if len(own) >= FEW_BELOW else unit.sections, _SECTIONS)
         if unit.called:
             return []
         above = {unit.title, *map(plain_title, (unit.chunks[0].title, *unit.headings))}
@@ -105,6 +108,14 @@ class PageWriter:
             inside = [] if own else map(plain_title, _HEADING.findall(_FENCED.sub("", chunk.text)))
             found.update(dict.fromkeys([*own, *(each for each in inside if each not in above)]))
         return spread_evenly([each for each in found if is_telling(each)], _SECTIONS)
+
+    def chapter_name(self, unit: Unit) -> str:
+        """Return the title of a chapter, its number where it has none."""
+        if not unit.sections:
+            return calm(plain_title("".join(unit.headings[-1:]))) or unit.name
+        if unit.called.isdigit():
+            return self.say(f"Chapter {unit.called}", f"第 {unit.called} 章")
+        return self.say(f"Appendix {unit.called}", f"附录 {unit.called}")
 
     def order(self, units: Sequence[Unit], book: str | None = None) -> list[str]:
         """Return lines that say what of some parts to read first, and what can wait.

@@ -27,7 +27,7 @@ _OWN, _OF_ANOTHER = 1.5, 0.2
 """Factors for a document whose title names the person, and for a sentence that is about another."""
 _PRONOUN = re.compile(r"(?:He|She|It|They)\b|[他她它]")
 _MAX_CHUNKS = 60
-_OF_LIST, _PLAINLY = 3, 3
+_OF_LIST, PLAINLY = 3, 3
 """Commas from which on a line without a verb is a list of names, and how well a person is
 introduced by one that is none."""
 _READ, _TELLS = 4, 5.0
@@ -80,10 +80,11 @@ def introduce(
                 worth = _worth(said.text, pattern, persons)
                 worth *= 1.0 if stands_alone(chunk.text[start:end]) else _LEANING
                 worth *= _OF_ANOTHER if _PRONOUN.match(said.text) else 1.0
-                worth *= 1.0 if bare in said.text else _PARTLY
+                is_named = _introduced(said.text, persons) == PLAINLY
+                is_whole = bare in said.text or introduction(said.text, bare) == PLAINLY  # 姓曹名操
+                worth *= 1.0 if is_whole else _PARTLY
                 worth *= _OWN if called.search(chunk.title) else 1.0
                 is_told = worth >= _ROLE_NEAR or not is_spoken(said)
-                is_named = _introduced(said.text, persons) == _PLAINLY
                 if not is_told or not _is_readable(said.text, is_introduction=is_named):
                     continue
                 if worth:
@@ -162,11 +163,12 @@ def _is_readable(text: str, *, is_introduction: bool = False) -> bool:
 
     An introduction needs no verb: *Ann Pyke, a tall, silent woman, the bursar of the station*.
     """
-    is_whole = text.endswith((".", "。", "”")) and not is_unpaired(text)
+    is_said = is_introduction and is_chinese(text)  # 其人曰：“吾姓关名羽，河东解良人也。
+    is_whole = text.endswith((".", "。", "”")) and (is_said or not is_unpaired(text))
     has_commas = not is_chinese(text) and text.count(",") >= _OF_LIST
     is_list = has_commas and not is_introduction and not has_verb(text)
-    is_said = is_whole and not is_list
-    return _FEWEST <= word_count(text) <= MAX_WORDS and not is_listing(text) and is_said
+    is_told = is_whole and not is_list
+    return _FEWEST <= word_count(text) <= MAX_WORDS and not is_listing(text) and is_told
 
 
 def _worth(text: str, name: str, persons: Sequence[str]) -> float:
@@ -176,11 +178,11 @@ def _worth(text: str, name: str, persons: Sequence[str]) -> float:
     """
     if not persons:
         return _worth_of_thing(text, name)
-    if is_chinese(text):
-        return _IS if _introduced(text, persons) else _worth_in_chinese(text, name)
     told = _introduced(text, persons)
     if told > 1:
-        return _ROLE_TOLD if told == 2 else _IS
+        return _ROLE_TOLD if told < PLAINLY else _IS
+    if is_chinese(text):
+        return _worth_in_chinese(text, name)
     if re.match(rf"{name} ?:", text):
         return 0.0
     around = (text[max(0, m.start() - _CLOSE) : m.end() + _CLOSE] for m in re.finditer(name, text))

@@ -25,6 +25,7 @@ from .standalone import (
     introduces,
     is_personal,
     is_unpaired,
+    leans_back,
     opens,
     speaker_at,
     standalone_spans,
@@ -151,8 +152,9 @@ def openings_of(
 ) -> list[Said]:
     """Return how each chapter of a story begins, in their order.
 
-    That is the first of its first sentences, but for spoken ones, that has one of these words, else
-    the first of all. `ends`: the last chapter also with the last of its last ones that has.
+    That is the first of its first sentences, but for spoken ones, that has one of these words and
+    leans on none before it, else the first of all. `ends`: the last chapter also with the last of
+    its last ones that has.
 
     What a text begins with is a strong summary of it that needs no understanding (Nenkova 2005).
     """
@@ -162,6 +164,7 @@ def openings_of(
         found = [one for one in _clauses_of(chunks) if is_in(one.text, chinese)]
         found = [one for one in found if one.text not in said]
         named = [one for one in found[:_BEGUN] if one.calls(names)] or found[:1]
+        named.sort(key=lambda one: leans_back(one.text))
         told += named[:1]
         if ends and chunks is chapters[-1]:
             last = (one for one in found[: -_BEGUN - 1 : -1] if one.calls(names))
@@ -382,7 +385,8 @@ def is_alike(words: frozenset[str], others: frozenset[str]) -> bool:
 _YEAR = re.compile(
     r"(?:\b(?:in|since|until|from|to|by|of|during|between|and|around|about|early|late|after|before"
     r"|January|February|March|April|May|June|July|August|September|October|November|December|spring"
-    r"|summer|autumn|winter),? |\(|[–—]\s?|born |\b\d{1,2}, )(1[0-9]\d\d|20\d\d)(?![\d,.:/%-]\d|\d)"
+    r"|summer|autumn|winter),? |\((?=\d{4}\s?[-–—,;)])|[–—]\s?|born |\b\d{1,2}, )"
+    r"(1[0-9]\d\d|20\d\d)(?![\d,.:/%-]\d|\d)"
     r"(?![ -]?(?:bits?\b|digits|bytes|packages|files|people|pages|words|k?m\b|tonnes|pounds))"
     r"|(?<!\d)(1[0-9]\d\d|20\d\d)(?=\s?年)"
 )

@@ -104,7 +104,9 @@ _INTRODUCES = lazy_regex(
     r"|site|collection|work|volume|tutorial|text|reference|chapter)"
     r" (?:is|was|has been|gives?|describes?|explains?|answers?|covers?|contains?|presents?|tells?"
     r"|introduces?|teaches|provides?|reports?|discusses|lists?|aims?|shows?|deals|serves?|assumes"
-    r"|offers?|focus(?:es)?|will|takes)\b|本(?:书|文档?|手册|指南|报告|文件|资料)(?!身|地)",
+    r"|offers?|focus(?:es)?|takes"
+    r"|will (?:show|explain|teach|tell|help|guide|give|cover|introduce|describe|take|walk|lead))\b"
+    r"|本(?:书|文档?|手册|指南|报告|文件|资料)(?!身|地)",
     re.IGNORECASE,
 )
 
@@ -159,13 +161,18 @@ def stands_alone(sentence: str, *, introductions: bool = False, least: int = MIN
         return False
     if introductions and introduces(text):
         return True
+    return not leans_back(text)
+
+
+def leans_back(text: str) -> bool:
+    """Check for a beginning that means what was said before: *But she*, *This letter*."""
     if is_chinese(text):
-        return not _HAN_LEANS.match(text)
+        return _HAN_LEANS.match(text) is not None
     if _LEANS.match(text):
-        return False
+        return True
     early = " ".join(text.split()[:_EARLY_WORDS])
     back = _EARLY.search(early)
-    return back is None or _NAMED.search(early[: back.start()]) is not None
+    return back is not None and _NAMED.search(early[: back.start()]) is None
 
 
 def is_complete(sentence: str) -> bool:

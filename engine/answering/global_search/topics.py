@@ -70,6 +70,8 @@ class Unit:
     headings: tuple[str, ...]
     chunks: tuple[Chunk, ...]
     called: str = ""
+    sections: tuple[str, ...] = ()
+    """Titles of the documents of a chapter that has no page of its own."""
 
     @cached_property
     def title(self) -> str:

@@ -526,6 +526,8 @@ def test_numbers_long_before_the_years_are_no_years() -> None:
     assert year_span([f"Built in {year}." for year in (1066, 1087, 1100, 1337, 1500, 1600)]) == (
         1066, 1600,
     )  # fmt: skip
+    assert year_span([*years, "The disk grew (1536 extents)."]) == (1990, 2011)
+    assert year_span(["Ann Eck (1931–2009) and Tom Vale (1925)."]) == (1925, 2009)
     assert year_span(["Built in 1400 and in 1450, since 1460; then in 1800."]) == (1400, 1800)
 
 
@@ -869,6 +871,8 @@ def test_chapters_that_begin_alike_are_told_by_what_differs() -> None:
         ("Elinor was one of the few who did not choose to move.", 0),
         ("Elinor was one of the Dashwoods of Norland.", 2),
         ("Elinor, the eldest of them, was clever.", 2),
+        ("Mr. Rudd, his son, Elinor, and Harriet, only remained.", 0),
+        ("The bursar, Elinor, and the director of the mill were there.", 2),
     ],
 )
 def test_what_stands_behind_a_name_by_chance_does_not_introduce_a_person(
@@ -888,6 +892,29 @@ def test_speech_that_says_no_role_introduces_nobody() -> None:
     spoken = chunk("黄忠曰：“小将愿往城中走一遭，明日便回来见将军。”")
 
     assert introduce("黄忠", ["黄忠"], [spoken], chinese=True, is_person=True) is None
+
+
+def test_a_person_who_says_a_name_of_their_own_is_introduced_by_it() -> None:
+    spoken = chunk("先主问其姓名。其人曰：“吾姓顾，名舟，河东海门人也。”")
+    met = chunk("众人进视之，乃典军都尉顾舟也。众人大喜，设宴相待。", "b.md")
+
+    (own, named) = (
+        introduce("顾舟", ["顾舟"], some, chinese=True, is_person=True)
+        for some in ([met, spoken], [met])
+    )
+
+    assert own is not None
+    assert "姓顾" in own.said.text
+    assert named is not None
+    assert named.said.text == "众人进视之，乃典军都尉顾舟也。"
+
+
+def test_a_chapter_is_told_by_a_sentence_that_leans_on_none_before_it() -> None:
+    text = "She had never seen Anna Rudd before. Then Anna Rudd walked home to her own mill."
+
+    (told,) = openings_of([[chunk(text)]], {"anna"}, chinese=False)
+
+    assert told.text == "Then Anna Rudd walked home to her own mill."
 
 
 def test_quoted_names_are_no_speech() -> None:
@@ -948,6 +975,8 @@ def test_an_event_has_the_month_that_stands_at_its_year(
         ("The purpose of this document is to describe the lamps of the coast.", True),
         ("This handbook explains how lamps are kept.", True),
         ("The purpose of this lamp is to warn ships.", False),
+        ("This report will then be sent by the post of the harbour.", False),
+        ("This guide will show how lamps are kept.", True),
     ],
 )
 def test_what_a_document_is_for_introduces_it(text: str, is_introducing: bool) -> None:

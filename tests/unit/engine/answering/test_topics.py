@@ -149,6 +149,21 @@ def test_chapters_of_two_books_in_one_folder_are_not_mixed() -> None:
     ]  # fmt: skip
 
 
+def test_chapters_without_a_page_of_their_own_are_told_by_their_sections_in_order() -> None:
+    titles = ["1.10. Fog", "1.2. Oil", "2.1. Wicks", "2. About the author", "3.1. Wages"]
+    units = [
+        Unit(f"lamps/{at}.html", (), (chunk(f"lamps/{at}.html", 0, "Text.", title=title),))
+        for at, title in enumerate(titles)
+    ]
+
+    (book,), _ = books_of(units)
+
+    assert [one.title for unit in book.front for one in unit.chunks] == ["2. About the author"]
+    assert [(chapter.called, chapter.sections) for chapter in book.chapters] == [
+        ("1", ("Oil", "Fog")), ("2", ("Wicks",)), ("3", ("Wages",)),
+    ]  # fmt: skip
+
+
 def test_large_libraries_are_sampled_evenly_and_within_the_limit() -> None:
     held = {
         f"d{number:04}": [f"d{number:04}-{part}" for part in range(9)] for number in range(5000)
