@@ -123,6 +123,13 @@ def _speaking(features: Mapping[str, float], language: Language, *, whole: bool)
 _DEFINED = re.compile(r"\W*what(?:['’]s| is) an? [\w-]+(?: [\w-]+)?\W*$", re.IGNORECASE)
 _ONE_THING = Scope(whole=0.05, topic=0.05, specific=0.9)
 """*What is a here document?* has a word for documents, and is about none."""
+_FATE = re.compile(
+    r"\W*what (?:happen(?:s|ed)|bec(?:omes|ame)) (?:to|of) .{2,60}"
+    r" (?:in|throughout|during|over the course of) (?:this|the) (?:book|novel|story|tale|play)\W*$",
+    re.IGNORECASE,
+)
+_OF_A_STORY = Scope(whole=0.05, topic=0.9, specific=0.05)
+"""*What happens to Anna in this novel?* asks for more than one place tells."""
 _BY_WORDS = ScopeClassifier()
 """Classifier by words alone."""
 
@@ -141,6 +148,8 @@ def classify_scope(
     language, scope = language_of(question), scope or _BY_WORDS(question)
     if _DEFINED.match(question):
         scope = _ONE_THING
+    if _FATE.match(question):
+        scope, concentration = _OF_A_STORY, 0.0
     features = {ABOUT[scope.likeliest]: scope.log_odds}
     if concentration:
         features[FOUND] = _ONE_PLACE * concentration

@@ -387,10 +387,13 @@ def test_a_story_about_a_person_is_told_part_by_part(
     with open_engine(folder / "library", graph={}) as engine:
         engine.add(folder / "voyage.txt")
         answer = engine.ask("Tell me the story of Mrs. Finch.", mode="global")
+        fate = engine.ask("What happens to Mrs. Finch in this book?")
         check(engine, answer)
 
     assert answer.text.startswith("The Voyage, on Mrs. Finch, part by part:")
     assert [deed for deed in deeds if deed in answer.text] == list(deeds)
+    assert fate.mode == "global"
+    assert fate.text.startswith("The Voyage, on Mrs. Finch, part by part:")
 
 
 def test_what_one_is_to_the_other_is_told_before_sentences_that_only_name_both(

@@ -10,8 +10,7 @@ sentences that tell of it, by document (`subject`).
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -112,13 +111,8 @@ _OPENED = 3
 _TELLS = 6
 """Words of a chapter's title that tells what happens in it."""
 _ABOUT_BOOK = "What is {} about?"
-_STORY = "story tale plot novel book course beginning end life fate development"
-"""Words beside a person in a question for what happens to that person."""
-_STORY_ZH = re.compile(
-    r"这个|这位|人物|[这全本]书里?|故事|小说|这?部分|里面?|中|讲|说|介绍|一下|经历|做|遇到|发生|什么|哪些|怎样|如何|事情?"
-    r"|命运|生平|事迹|一生|结局|经过|主要|都|了|过|的|在|有|请|概括|总结|和|与|是|被?写|情节"
-)
-"""The same in Chinese."""
+_OF_LIFE = ("change", "time")
+"""Aspects of what happens to a person, which is no list of dates in a story."""
 
 
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
@@ -155,7 +149,8 @@ def _told(
             near = scene.near_to(asked.query, keys)
             keys = sorted(near, key=lambda key: (-near[key], key))[:_NEAREST] or keys[:_NEAREST]
         chunks = scene.chunks(keys).values()
-    if told and len(by_document) == 1 and (asked.aspect is None or asked.aspect.name == "change"):
+    is_of_life = asked.aspect is not None and asked.aspect.name in _OF_LIFE
+    if not part and len(by_document) == 1 and (is_of_life or (told and not asked.aspect)):
         keys = sample_chunks(by_document)
         read = sorted(scene.chunks(keys).values(), key=lambda one: (one.position, one.start))
         story = _Page(scene, watch, asked, read, found, 1, (), cited=cited).story()
@@ -455,7 +450,8 @@ class _Page(SubjectPage):
         if not self._is_narrative:
             return ""
         begun, ended = self._whole(chapters[0]), self._whole(chapters[-1])
-        first = opening_of(begun, chinese=self.chinese)
+        heading, leads = tokens_of(chapters[0].title), leads_of(begun, chinese=self.chinese)
+        first = next((one for one in leads if not one.words <= heading), None)
         last = openings_of([ended], self._persons, chinese=self.chinese, ends=True)
         heads = self.say("It begins: ", "开头："), self.say("It ends: ", "结尾：")
         return "\n".join(
@@ -495,15 +491,16 @@ class _Page(SubjectPage):
     def story(self) -> Draft | None:
         """Return what each part of a story tells of the persons asked about; None of no story."""
         asked = self.asked.topic if self.chinese else self.asked.question
-        named = [
-            (name, called)
-            for name, one in self._named_of("PERSON")
-            if (called := self._asked_by(asked, {name, one.name, *one.aliases}))
-        ]
+        persons = [(name, {name, one.name, *one.aliases}) for name, one in self._named_of("PERSON")]
+        named = [(name, called) for name, some in persons if (called := self.asked_by(asked, some))]
+        shared = [tokens_of(asked) & tokens_of(*some) for _, some in named]
+        named = [one for one, own in zip(named, shared, strict=True)
+                 if self.chinese or not any(own < each for each in shared)]  # fmt: skip
         names = {each for _, some in named for each in some}
-        if not named or not self._heroes or self._asks_else(asked, names):
+        if not named or not self._heroes or self.asks_else(asked, names):
             return None
-        words, blocks = tokens_of(*names), list[str]()
+        others = tokens_of(*(each for _, some in persons if not some <= names for each in some))
+        words, blocks = tokens_of(*names) - others or tokens_of(*names), list[str]()
         parts = [(unit, narrated(unit.chunks, chinese=self.chinese)) for unit in self.units]
         told = [(unit, [one for one in found if words & one.words]) for unit, found in parts]
         told = [(unit, found) for unit, found in told if found]
@@ -511,33 +508,20 @@ class _Page(SubjectPage):
         title = self._document_title()
         lead = self.say(f"{title}, on {shown}, part by part:", f"{title}：{shown}，按章节：")
         begun = self.introduced(dict(named).keys())
-        most = sorted((len(found) for _, found in told), reverse=True)[: TOLD_PARTS // 2]
-        for unit, found in told:
-            if len(found) < most[-1] and unit not in (told[0][0], told[-1][0]):
-                continue
-            acting = [one for one in found if one.text.startswith(tuple(names))]
-            acting = [one for one in acting if not is_spoken(one)] or found
-            said = self._read_best(self.asked.topic, spread_evenly(acting, _HEARD_OF), _OF_PERSON)
-            blocks.append(self.block(unit.title, said or acting[:_OF_PERSON]))
+        acting = [[one for one in found if one.text.startswith(tuple(names))] for _, found in told]
+        acting = [[one for one in found if not is_spoken(one)] for found in acting]
+        ranked = sorted(
+            range(len(told)), key=lambda row: (-len(acting[row]), -len(told[row][1]), row)
+        )
+        rows = {0, len(told) - 1, *ranked[: TOLD_PARTS // 2]}
+        for row in sorted(rows & set(range(len(told)))):
+            unit, found = told[row]
+            found = acting[row] or found
+            said = self._read_best(self.asked.topic, spread_evenly(found, _HEARD_OF), _OF_PERSON)
+            blocks.append(self.block(unit.title, said or found[:_OF_PERSON]))
         if not blocks:
             return None
         return self.made("\n".join((lead, *begun)), [without_lines(one, begun) for one in blocks])
-
-    def _asked_by(self, asked: str, names: Set[str]) -> frozenset[str]:
-        """Return the names of a person whom a question names by one of them; none of another."""
-        if self.chinese:
-            is_asked = any(each in asked for each in names)
-        else:
-            is_asked = bool(tokens_of(asked) & tokens_of(*names))
-        return frozenset(names if is_asked else ())
-
-    def _asks_else(self, asked: str, names: Set[str]) -> bool:
-        """Check for a question that asks for more than what happens to some persons."""
-        if not self.chinese:
-            return bool(frozenset(self.asked.subject) - tokens_of(*names, _STORY))
-        for name in sorted(names, key=len, reverse=True):
-            asked = asked.replace(name, "")
-        return len(re.findall(r"\w", _STORY_ZH.sub("", asked))) > 1
 
     def _happenings(self, unit: Unit) -> list[Said]:
         """Return what tells of a part of a story in its order; none of other texts."""

@@ -59,6 +59,14 @@ _LEADS = {
     "PRODUCT": ("The products and programs named most:", "提到最多的产品和软件："),
 }
 
+_STORY = "story tale plot novel book course beginning end life fate development happen become"
+"""Words beside a person in a question for what happens to that person."""
+_STORY_ZH = re.compile(
+    r"这个|这位|人物|[这全本]书里?|故事|小说|这?部分|里面?|中|讲|说|介绍|一下|经历|做|遇到|发生|什么|哪些|怎样|如何|事情?"
+    r"|命运|生平|事迹|一生|结局|经过|主要|都|了|过|的|在|有|请|概括|总结|和|与|是|被?写|情节"
+)
+"""The same in Chinese."""
+
 
 @dataclass(frozen=True)
 class _Thing:
@@ -206,6 +214,22 @@ class NamedThings(PageWriter):
         """Return names in brackets; nothing of none."""
         listed = self.listed(names)
         return self.say(f" ({listed})", f"（{listed}）") if names else ""
+
+    def asked_by(self, asked: str, names: Set[str]) -> frozenset[str]:
+        """Return the names of a person whom a question names by one of them; none of another."""
+        if self.chinese:
+            is_asked = any(each in asked for each in names)
+        else:
+            is_asked = bool(tokens_of(asked) & tokens_of(*names))
+        return frozenset(names if is_asked else ())
+
+    def asks_else(self, asked: str, names: Set[str]) -> bool:
+        """Check for a question that asks for more than what happens to some persons."""
+        if not self.chinese:
+            return bool(frozenset(self.asked.subject) - tokens_of(*names, _STORY))
+        for name in sorted(names, key=len, reverse=True):
+            asked = asked.replace(name, "")
+        return len(re.findall(r"\w", _STORY_ZH.sub("", asked))) > 1
 
     def _is_hearsay(self, one: _Thing) -> bool:
         """Check for what a person says that does not tell how one is called: 姓关，名羽."""

@@ -241,6 +241,22 @@ def test_how_to_do_a_thing_to_the_whole_of_something_is_no_question_about_the_wh
     assert classify_scope(question, scope=scope(question)).mode == "local"
 
 
+@pytest.mark.parametrize(
+    ("question", "mode"),
+    [
+        ("What happens to Mrs. Finch in this book?", "global"),
+        ("what becomes of the captain over the course of the novel", "global"),
+        ("What happens to the deposit in the bank?", "local"),
+    ],
+)
+def test_what_becomes_of_a_person_in_a_story_is_told_by_the_whole(
+    question: str, mode: str, scope: ScopeClassifier
+) -> None:
+    found = classify_scope(question, scope=scope(question), concentration=0.5)
+
+    assert found.mode == mode
+
+
 @pytest.mark.parametrize("question", ["", "   ", "？", "a", "1"])
 def test_odd_questions_go_local(question: str) -> None:
     assert classify_scope(question).mode == "local"
