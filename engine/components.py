@@ -264,6 +264,7 @@ class Components:
             local=other.local.answer,
             overview=partial(self.overview.answer, otherwise=other.local.answer),
             brief=self.brief.answer,
+            spares=self.router.spares,
         )
         return other
 
@@ -381,6 +382,7 @@ class Components:
             overview=partial(self.overview.answer, otherwise=self.local.answer),
             brief=self.brief.answer,
             from_found=self.local.from_found,
+            spares=self._models.answers is None,
         )
 
     # --- ingestion, built when a document first comes: a question needs none of it ---------

@@ -16,11 +16,21 @@ from ..events import Event, Listener, PassagesEvent, TokensEvent, compose_listen
 from ..plain_text import outside_code
 from ..prompts import Language, is_abstention, language_of
 from ..types import Answer, Citation, Passage, TraceStep
+from .extractive.likeness import is_doubtful
 
 LEAD: dict[Language, str] = {"en": "On the whole:", "zh": "总的来看："}
 """The line between the two parts."""
 _MARK = re.compile(r"\[(\d{1,4})\]")
 _REPEATED = re.compile(r"(\[\d{1,4}\])(?:\1)+")
+
+
+ENOUGH = 0.5
+"""Evidence from which a local answer is likelier right than wrong, and needs no overview."""
+
+
+def stands_by_itself(local: Answer) -> bool:
+    """Check for a local answer without a word of doubt that is likelier right than wrong."""
+    return not is_doubtful(local, local.question) and (local.evidence or 0.0) >= ENOUGH
 
 
 def combine_answers(local: Answer, overview: Answer) -> Answer:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, get_args
 
-from ..answering.combined import combine_answers, global_events, local_events
+from ..answering.combined import combine_answers, global_events, local_events, stands_by_itself
 from ..answering.connection_questions import connection_pairs
 from ..answering.extractive.intent import named_plainly
 from ..answering.global_search.about import asks_where_to_begin
@@ -28,7 +28,7 @@ from ..retrieval.retriever import SearchResult
 from ..storage.graph_api import Prompt, find_json
 from ..storage.schema import DocumentFilter
 from ..storage.tokenization import tokens_of
-from ..types import Answer, Mode, Route, Turn
+from ..types import Answer, Mode, Route, TraceStep, Turn
 from .rules import (
     SUMS_UP,
     classify_scope,
@@ -104,6 +104,8 @@ class QueryRouter:
     """Routes a question and answers it: locally, globally or both ways.
 
     `brief` is the short overview for both, `from_found` answers from what deciding retrieved.
+    `spares`: where it is in doubt whether one thing or the whole is asked for, a local answer that
+    is likely right stands alone.
     """
 
     selector: QuerySelector
@@ -111,6 +113,7 @@ class QueryRouter:
     overview: Answering
     brief: Answering | None = None
     from_found: FromFound | None = None
+    spares: bool = False
 
     def answer(self, asked: RoutedQuery) -> Answer:
         """Answer a question; the step of routing stands first in its trace."""
@@ -125,7 +128,8 @@ class QueryRouter:
             case "global":
                 answer = _asked_of(self.overview, asked, asked.on_event)
             case "both":
-                answer = both_ways(local, self.brief or self.overview, asked)
+                spares = self.spares and route.confidence < SURE
+                answer = both_ways(local, self.brief or self.overview, asked, spares=spares)
         return with_route(answer, asked)
 
 
@@ -134,15 +138,27 @@ def with_route(answer: Answer, asked: RoutedQuery) -> Answer:
     return replace(answer, route=asked.route, trace=(*asked.steps.steps, *answer.trace))
 
 
-def both_ways(local: Answering, brief: Answering, asked: RoutedQuery) -> Answer:
-    """Answer locally and globally, and join the two."""
+def both_ways(
+    local: Answering, brief: Answering, asked: RoutedQuery, *, spares: bool = False
+) -> Answer:
+    """Answer locally and globally, and join the two.
+
+    `spares`: a local answer that is likely right stands alone.
+    """
     first = _asked_of(local, asked, local_events(asked.on_event))
+    if spares and stands_by_itself(first):
+        step = TraceStep(stage="merge", detail=_ENOUGH, seconds=0.0)
+        asked.on_event(StepEvent(step=step))
+        return replace(first, trace=(*first.trace, step))
     second = _asked_of(brief, asked, global_events(asked.on_event, first))
     return _joined(first, second, asked.on_event)
 
 
 def _asked_of(answering: Answering, asked: RoutedQuery, on_event: Listener) -> Answer:
     return answering(asked.question, within=asked.within, turns=asked.turns, on_event=on_event)
+
+
+_ENOUGH = "the local answer is likely right: no overview is needed"
 
 
 def _joined(first: Answer, second: Answer, on_event: Listener) -> Answer:

@@ -195,6 +195,10 @@ _CUT = lazy_regex(
     re.IGNORECASE,
 )
 _ASKS_ZH = lazy_regex(r"谁|什么|哪|何|多少|几|吗|怎|为什么|是否|请|概括|总结|介绍|说说|列出|归纳")
+_LEANS = lazy_regex(
+    r"\bwhat\b.*\b(?:do|done|happen(?:s|ed)?)\b.*\b(?:it|that|this|them)\W*$", re.IGNORECASE
+)
+"""What means the other half: *and what did they do about it?*"""
 _FEWEST_WORDS = 3
 _FEWEST_HAN = 6
 
@@ -211,7 +215,7 @@ def goes_both_ways(question: str, rule: Callable[[str], Route]) -> tuple[str, st
         return None
     found = [(part, rule(part)) for part in parts]
     sure = {route.mode: part for part, route in found if route.confidence >= SURE}
-    if "local" in sure and "global" in sure:
+    if "local" in sure and "global" in sure and not _LEANS.search(sure["global"]):
         return sure["local"], sure["global"]
     return None
 

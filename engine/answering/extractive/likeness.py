@@ -22,7 +22,7 @@ from ...embeddings.question_encoder import QuestionEncoder
 from ...embeddings.token_reader import TokenReader
 from ...prompts import HESITATION, UNSURE, language_of
 from ...storage.tokenization import tokens
-from ...types import Citation, Passage
+from ...types import Answer, Citation, Passage
 from ..packing import Draft, TextAt, abstain, cite_span
 from ..passage_order import in_other_language, in_own_language, is_across
 from .block_candidates import READ_PASSAGES, Reader, WholeReader, bare_sides, to_the_end
@@ -171,7 +171,7 @@ def answer_in_any_language(
     )
 
 
-def is_doubtful(draft: Draft, question: str) -> bool:
+def is_doubtful(draft: Draft | Answer, question: str) -> bool:
     """Check for an abstention, or an answer that stands below a word of doubt."""
     return draft.abstained or draft.text.startswith(
         in_script_of(question, HESITATION[language_of(question)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
@@ -15,11 +16,18 @@ from engine import Settings
 from engine.answering.question_classifier import LinearClassifier, examples_digest
 from engine.embeddings.multilingual import MultilingualEmbedding
 from engine.errors import ModelUnavailable, QuestionError
+from engine.events import Event, StepEvent
 from engine.prompts import Language, language_of
 from engine.providers.factory import build_chain
 from engine.routing import scope as scope_module
 from engine.routing.llamaindex import RouteSelector
-from engine.routing.router import QuerySelector, read_route, route_prompt
+from engine.routing.router import (
+    QueryRouter,
+    QuerySelector,
+    RoutedQuery,
+    read_route,
+    route_prompt,
+)
 from engine.routing.rules import (
     ABOUT,
     FOUND,
@@ -37,7 +45,7 @@ from engine.routing.scope import (
     shipped_weights,
 )
 from engine.storage.graph_api import Prompt
-from engine.types import Passage
+from engine.types import Answer, Mode, Passage
 
 GLOBAL = (
     "What are the dominant storylines in this archive?",
@@ -439,6 +447,7 @@ def test_a_question_that_is_two_goes_both_ways(question: str, scope: ScopeClassi
         "Who founded the station, and when did it open?",
         "What are the main themes, and how did they change over the years?",
         "What conflicts divide the people of the island, and over what?",
+        "Why is there so little oil in the lamps, and what did they do about it?",
         "谁是船长，船叫什么名字？",
         "and, and; what? ，。",
         "?" * 4000,
@@ -512,3 +521,47 @@ def test_concentration_is_what_one_place_has_of_the_score_or_how_sure_the_best_i
     assert concentration_of([*spread, _passage("e", 0.5, 0.95)]) == pytest.approx(0.95)
     sections = [_passage("a", 0.5, 0.1, heading) for heading in ("one", "two", "three")]
     assert concentration_of(sections) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "doubt", "spares", "route", "is_alone"),
+    [
+        (0.6, "", True, "doubt", True),
+        (0.4, "", True, "doubt", False),
+        (0.6, "This may not answer the question:\n\n", True, "doubt", False),
+        (0.6, "", False, "doubt", False),
+        (0.6, "", True, "two", False),
+    ],
+)
+def test_a_likely_answer_stands_alone_where_the_way_is_in_doubt(
+    evidence: float, doubt: str, spares: bool, route: str, is_alone: bool
+) -> None:
+    def told(text: str, mode: Mode) -> Callable[..., Answer]:
+        def answering(question: str, **_: object) -> Answer:
+            return Answer(question=question, text=text, mode=mode, evidence=evidence)
+
+        return answering
+
+    question = "Tell me of the lamps." if route == "doubt" else TWO_QUESTIONS
+    rule = {"Tell me of the lamps.": (0.1, 0.45, 0.45)}
+    router = QueryRouter(
+        selector=QuerySelector(
+            lambda text: Scope(*rule.get(text, SCOPE_OF.get(text, (0.01, 0.01, 0.98))))
+        ),
+        local=told(f"{doubt}The lamps burn oil.", "local"),
+        overview=told("Lamps and oil.", "global"),
+        spares=spares,
+    )
+    heard: list[Event] = []
+
+    answer = router.answer(RoutedQuery(question=question, on_event=heard.append))
+
+    assert answer.route is not None
+    assert answer.route.mode == "both"
+    assert (answer.text == "The lamps burn oil.") is is_alone
+    assert ("Lamps and oil." in answer.text) is not is_alone
+    assert [each.step.stage for each in heard if isinstance(each, StepEvent)][-1] == "merge"
+
+
+TWO_QUESTIONS = "Who lit the lamps, and what are the main themes?"
+SCOPE_OF = {"what are the main themes?": (0.98, 0.01, 0.01)}
