@@ -198,7 +198,7 @@ _ASKS_ZH = lazy_regex(r"谁|什么|哪|何|多少|几|吗|怎|为什么|是否|�
 _LEANS = lazy_regex(
     r"\bwhat\b.*\b(?:do|done|happen(?:s|ed)?)\b.*\b(?:it|that|this|them)\W*$", re.IGNORECASE
 )
-"""What means the other half: *and what did they do about it?*"""
+"""Halves that mean the other one: *and what did they do about it?*"""
 _FEWEST_WORDS = 3
 _FEWEST_HAN = 6
 
