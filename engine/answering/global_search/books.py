@@ -37,6 +37,8 @@ _CHAPTER = re.compile(
 _IN_PART = re.compile(r"(?P<number>\d{1,3})\.\s+(?P<name>\S.*)")
 """A chapter below the title of a part, where it has no word before its number."""
 _PART = re.compile(r"part\b|第.{1,4}[部编卷]", re.IGNORECASE)
+_LETTERED = re.compile(r"^[A-Z]\.[\d.]+\s+")
+"""Number of a section of an appendix."""
 _FRONT_TITLE = re.compile(
     r"preface|foreword|about (?:this|the) (?:book|manual|guide|handbook|document\w*)"
     r"|what(?:['’]s| is) in this (?:book|manual|guide)|前言|序言?|关于本[书手指].*",
@@ -205,9 +207,9 @@ def _book(folder: str, units: Sequence[Unit]) -> Book | None:
         held[key].append((tuple(map(int, match["deeper"].split(".")[1:])), unit))
     if 2 * sum(any(not deeper for deeper, _ in some) for some in held.values()) < len(held):
         for key, some in held.items():  # numbered sections of a preface, not the chapters' pages
-            front += [unit for deeper, unit in some if not deeper]
-            held[key] = [one for one in some if one[0]]
-        held = defaultdict(list, {key: some for key, some in held.items() if some})
+            if below := [one for one in some if one[0]]:
+                front += [unit for deeper, unit in some if not deeper]
+                held[key] = below
     numbered = sum(map(len, held.values()))
     if len(held) < MIN_CHAPTERS or numbered < _IN_BOOK * len(units):
         return None
@@ -222,7 +224,9 @@ def _book(folder: str, units: Sequence[Unit]) -> Book | None:
         chunks = tuple(chunk for _, unit in ordered for chunk in unit.chunks)
         chapter = Unit(first.document_id, first.headings, chunks)
         if not alike:
-            titles = tuple(unit.name for deeper, unit in ordered if len(deeper) == 1)
+            titles = tuple(
+                _LETTERED.sub("", unit.name) for deeper, unit in ordered if len(deeper) == 1
+            )
             chapter = replace(chapter, called=key[2], sections=titles)
         chapters.append(chapter)
     front.sort(key=lambda unit: (not _FRONT.search(unit.document_id), unit.document_id))

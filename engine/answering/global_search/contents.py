@@ -10,6 +10,7 @@ sentences that tell of it, by document (`subject`).
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -111,8 +112,8 @@ _OPENED = 3
 _TELLS = 6
 """Words of a chapter's title that tells what happens in it."""
 _ABOUT_BOOK = "What is {} about?"
-_OF_LIFE = ("change", "time")
-"""Aspects of what happens to a person, which is no list of dates in a story."""
+_HAPPENS = re.compile(r"\bwhat (?:happen|becom|became)", re.IGNORECASE)
+"""Words for what happens to a person, which is no list of dates in a story."""
 
 
 def table_of_contents(scene: GlobalContext, watch: Tracer) -> Draft:
@@ -149,7 +150,9 @@ def _told(
             near = scene.near_to(asked.query, keys)
             keys = sorted(near, key=lambda key: (-near[key], key))[:_NEAREST] or keys[:_NEAREST]
         chunks = scene.chunks(keys).values()
-    is_of_life = asked.aspect is not None and asked.aspect.name in _OF_LIFE
+    is_of_life = asked.aspect is not None and (
+        asked.aspect.name == "change" or bool(_HAPPENS.search(asked.question))
+    )
     if not part and len(by_document) == 1 and (is_of_life or (told and not asked.aspect)):
         keys = sample_chunks(by_document)
         read = sorted(scene.chunks(keys).values(), key=lambda one: (one.position, one.start))
@@ -504,23 +507,23 @@ class _Page(SubjectPage):
         parts = [(unit, narrated(unit.chunks, chinese=self.chinese)) for unit in self.units]
         told = [(unit, [one for one in found if words & one.words]) for unit, found in parts]
         told = [(unit, found) for unit, found in told if found]
+        if not told:
+            return None
         shown = self.listed([name for name, _ in named[:_HEROES]])
         title = self._document_title()
         lead = self.say(f"{title}, on {shown}, part by part:", f"{title}：{shown}，按章节：")
         begun = self.introduced(dict(named).keys())
-        acting = [[one for one in found if one.text.startswith(tuple(names))] for _, found in told]
+        begins = tuple(one for one in names if len(one) > 1)  # 飞马 is not 张飞
+        acting = [[one for one in found if one.text.startswith(begins)] for _, found in told]
         acting = [[one for one in found if not is_spoken(one)] for found in acting]
         ranked = sorted(
             range(len(told)), key=lambda row: (-len(acting[row]), -len(told[row][1]), row)
         )
-        rows = {0, len(told) - 1, *ranked[: TOLD_PARTS // 2]}
-        for row in sorted(rows & set(range(len(told)))):
+        for row in sorted({0, len(told) - 1, *ranked[: TOLD_PARTS // 2]}):
             unit, found = told[row]
             found = acting[row] or found
             said = self._read_best(self.asked.topic, spread_evenly(found, _HEARD_OF), _OF_PERSON)
             blocks.append(self.block(unit.title, said or found[:_OF_PERSON]))
-        if not blocks:
-            return None
         return self.made("\n".join((lead, *begun)), [without_lines(one, begun) for one in blocks])
 
     def _happenings(self, unit: Unit) -> list[Said]:

@@ -196,7 +196,7 @@ class NamedThings(PageWriter):
         """
         lines = [
             self._line(one)
-            for one in self._things("PERSON", most)
+            for one in self._things("PERSON", most, among=_RANKED)
             if one.is_told and not (self.chinese and self._is_hearsay(one))
         ]
         return "\n".join((self.say("People:", "人物："), *lines)) if lines else ""
@@ -259,14 +259,16 @@ class NamedThings(PageWriter):
             said = foreign if foreign is not None and foreign.is_told else said
         return said
 
-    def _things(self, kind: str, most: int) -> list[_Thing]:
+    def _things(self, kind: str, most: int, *, among: int | None = None) -> list[_Thing]:
         """Return the things of a kind named most of which something can be told.
+
+        `among`: so many of them are looked at.
 
         Of others than people that is what they are, unless nothing says so of any.
         """
         told = [frozenset(tokens_of(one.quote)) for one in self.cited.found.values()]
         found: list[_Thing] = []
-        for row, (name, entity) in enumerate(self._named_of(kind)):
+        for row, (name, entity) in enumerate(self._named_of(kind)[:among]):
             if len([one for one in found if one.is_told]) == most:
                 break
             is_person = kind == "PERSON"

@@ -113,9 +113,13 @@ class PageWriter:
         """Return the title of a chapter, its number where it has none."""
         if not unit.sections:
             return calm(plain_title("".join(unit.headings[-1:]))) or unit.name
-        if unit.called.isdigit():
-            return self.say(f"Chapter {unit.called}", f"第 {unit.called} 章")
-        return self.say(f"Appendix {unit.called}", f"附录 {unit.called}")
+        if unit.called.isascii() and unit.called.isalpha():
+            return self.say(f"Appendix {unit.called}", f"附录 {unit.called}")
+        return self.say(f"Chapter {unit.called}", f"第 {unit.called} 章")
+
+    def named_part(self, unit: Unit) -> str:
+        """Return the name of a part, also of a chapter that has but a number."""
+        return self.chapter_name(unit) if unit.sections else unit.name
 
     def order(self, units: Sequence[Unit], book: str | None = None) -> list[str]:
         """Return lines that say what of some parts to read first, and what can wait.
@@ -126,7 +130,8 @@ class PageWriter:
         told = zip(heads, reading_order(units, is_ordered=book is not None), strict=True)
         name = self.say(f" ({book}): ", f"（{book}）：") if book else self.say(": ", "：")
         return [
-            f"- {head}{name}" + self.listed(f"{one.name}{self.heading_mark(one)}" for one in some)
+            f"- {head}{name}"
+            + self.listed(f"{self.named_part(one)}{self.heading_mark(one)}" for one in some)
             for head, some in told
             if some
         ]

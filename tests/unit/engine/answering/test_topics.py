@@ -150,7 +150,8 @@ def test_chapters_of_two_books_in_one_folder_are_not_mixed() -> None:
 
 
 def test_chapters_without_a_page_of_their_own_are_told_by_their_sections_in_order() -> None:
-    titles = ["1.10. Fog", "1.2. Oil", "2.1. Wicks", "2. About the author", "3.1. Wages"]
+    titles = ["1.10. Fog", "1.2. Oil", "2.1. Wicks", "2. About the author", "3.1. Wages",
+              "4. Ends", "A.1. Lists"]  # fmt: skip
     units = [
         Unit(f"lamps/{at}.html", (), (chunk(f"lamps/{at}.html", 0, "Text.", title=title),))
         for at, title in enumerate(titles)
@@ -160,7 +161,7 @@ def test_chapters_without_a_page_of_their_own_are_told_by_their_sections_in_orde
 
     assert [one.title for unit in book.front for one in unit.chunks] == ["2. About the author"]
     assert [(chapter.called, chapter.sections) for chapter in book.chapters] == [
-        ("1", ("Oil", "Fog")), ("2", ("Wicks",)), ("3", ("Wages",)),
+        ("1", ("Oil", "Fog")), ("2", ("Wicks",)), ("3", ("Wages",)), ("", ()), ("A", ("Lists",)),
     ]  # fmt: skip
 
 
