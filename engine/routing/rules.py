@@ -125,7 +125,9 @@ _ONE_THING = Scope(whole=0.05, topic=0.05, specific=0.9)
 """*What is a here document?* has a word for documents, and is about none."""
 _FATE = re.compile(
     r"\W*what (?:happen(?:s|ed)|bec(?:omes|ame)) (?:to|of) .{2,60}"
-    r" (?:in|throughout|during|over the course of) (?:this|the) (?:book|novel|story|tale|play)\W*$",
+    r" (?:in|throughout|during|over the course of) (?:this|the) (?:book|novel|story|tale|play)\W*$"
+    r"|\W*(?:[这本部全]{0,3}(?:书|小说|故事)[里中])?[^\W\da-z]{2,8}?的?(?:一生|一路上?)[都里中]{0,2}"
+    r"(?:经历|遭遇|做)[了过]?(?:什么|哪些)\w{0,3}\W*$",
     re.IGNORECASE,
 )
 _OF_A_STORY = Scope(whole=0.05, topic=0.9, specific=0.05)

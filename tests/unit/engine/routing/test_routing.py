@@ -255,6 +255,7 @@ def test_how_to_do_a_thing_to_the_whole_of_something_is_no_question_about_the_wh
         ("What happens to Mrs. Finch in this book?", "global"),
         ("what becomes of the captain over the course of the novel", "global"),
         ("What happens to the deposit in the bank?", "local"),
+        ("书里顾舟的一生都经历了哪些事？", "global"),
     ],
 )
 def test_what_becomes_of_a_person_in_a_story_is_told_by_the_whole(
