@@ -198,7 +198,8 @@ _CUT = lazy_regex(
 )
 _ASKS_ZH = lazy_regex(r"谁|什么|哪|何|多少|几|吗|怎|为什么|是否|请|概括|总结|介绍|说说|列出|归纳")
 _LEANS = lazy_regex(
-    r"\bwhat\b.*\b(?:do|done|happen(?:s|ed)?)\b.*\b(?:it|that|this|them)\W*$", re.IGNORECASE
+    r"\bwhat\b.{0,60}\b(?:do|done|happen(?:s|ed)?)\b.{0,60}\b(?:it|that|this|them)\W{0,9}$",
+    re.IGNORECASE,
 )
 """Halves that mean the other one: *and what did they do about it?*"""
 _FEWEST_WORDS = 3

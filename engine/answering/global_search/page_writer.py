@@ -149,7 +149,7 @@ class PageWriter:
 
     def made(self, lead: str, blocks: Sequence[str], rest: str = "") -> Draft:
         """Return the page, or abstain where nothing can be cited."""
-        citations = tuple(self.cited.found.values())
+        citations, blocks = tuple(self.cited.found.values()), [one for one in blocks if one]
         self.watch.record("topics", f"{len(blocks)} topic(s) of {len(self.chunks)} passage(s)",
                           "; ".join(one.partition("\n")[0] for one in blocks),
                           topics=len(blocks), passages=len(self.chunks))  # fmt: skip
