@@ -112,7 +112,7 @@ _OPENED = 3
 _TELLS = 6
 """Words of a chapter's title that tells what happens in it."""
 _ABOUT_BOOK = "What is {} about?"
-_HAPPENS = re.compile(r"\bwhat (?:happen|becom|became)", re.IGNORECASE)
+_HAPPENS = re.compile(r"\bwhat (?:happen|becom|became)|一生|一路|经历|遭遇", re.IGNORECASE)
 """Words for what happens to a person, which is no list of dates in a story."""
 
 

@@ -68,6 +68,12 @@ _STORY_ZH = re.compile(
 """The same in Chinese."""
 
 
+def _says_who(one: Named) -> bool:
+    """Check for a sentence that begins with a person's name, or introduces that person."""
+    text = one.said.text
+    return one.called.match(text) is not None or introduction(text, one.name) > 0
+
+
 @dataclass(frozen=True)
 class _Thing:
     """A name as it is shown, its entity, and the sentence that says best what it is."""
@@ -240,7 +246,8 @@ class NamedThings(PageWriter):
         """Return lines that say who persons of these names are."""
         some = [pair for pair in self._named_of("PERSON") if pair[0] in names]
         found = (self._introduced_as(name, one, is_person=True) for name, one in some)
-        return [self.cited.line(one.said, self.chinese) for one in found if one and one.is_told]
+        told = (one for one in found if one and one.is_told)
+        return [self.cited.line(one.said, self.chinese) for one in told if _says_who(one)]
 
     def _introduced_as(
         self, name: str, entity: Entity, *, is_person: bool, reads: bool = True
